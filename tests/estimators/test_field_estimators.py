@@ -27,6 +27,13 @@ def weighted(graph, n=30, seed=0):
     return Samples.of(ig.sample(truth(graph, seed), n, random_state=seed), rng.random(n))
 
 
+@pytest.mark.parametrize("factor", [1e-3, 1.0, 1e5, 1e9])
+def test_pseudo_moments_do_not_depend_on_the_number_of_samples(factor):
+    table = np.array([[4.0, 1.0], [1.0, 4.0]])
+    mrf = ig.MRF(ig.FactorGraph([2, 2], [(0,), (1,), (0, 1)]), method="pmm").fit(counts=factor * table)
+    assert_allclose(ig.infer(mrf.potentials_).factor(2), table / 10, atol=1e-12)
+
+
 METHODS = ["composite", "piecewise", "mpf", "ratio-matching", "nce", Composite([[0, 2], [1], [3]])]
 
 

@@ -135,6 +135,30 @@ def test_em_is_the_likelihood_of_missing_values_and_never_falls(tied):
     assert (np.diff([epoch.value for epoch in em.history_]) <= 1e-9).all()
 
 
+def hidden_cause(n=400):
+    """Three children of a hidden cause."""
+    rng = np.random.default_rng(0)
+    cause = rng.integers(0, 2, n)
+    children = [np.where(rng.random(n) < 0.9, cause, 1 - cause) for _ in range(3)]
+    graph = ig.FactorGraph([2] * 4, [(0,), (1,), (2,), (3,), (0, 1), (0, 2), (0, 3)])
+    return graph, np.stack([np.full(n, -1), *children], axis=1)
+
+
+@pytest.mark.parametrize("method", ["ml", "em"])
+def test_samples_that_show_a_hidden_variable_alone_hold_no_saddle_point(method):
+    graph, X = hidden_cause()
+    alone = [[0, -1, -1, -1], [1, -1, -1, -1]]
+    mrf = ig.MRF(graph, method=method, max_iter=3000).fit(np.vstack([X, alone]))
+    assert mrf.log_likelihood(X) > -600  # at the saddle point -824
+
+
+def test_outputs_with_a_hidden_variable_leave_the_saddle_point():
+    graph, X = hidden_cause()
+    outputs = np.array([False, False, True, True])
+    mrf = ig.MRF(graph, max_iter=2000).fit(X, outputs=outputs)
+    assert mrf.objective_ < 317  # at the saddle point 552
+
+
 def test_em_with_a_hidden_variable_leaves_the_saddle_point():
     """Three children of a hidden cause: without it they would be independent."""
     star = ig.FactorGraph([2] * 4, [(0, 1), (0, 2), (0, 3)])

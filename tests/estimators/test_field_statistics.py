@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from field_helpers import cells, exact_table, truth
 from numpy.testing import assert_allclose
+from scipy.sparse import csr_array
 
 import isinglass as ig
 from isinglass.learning.markov.samples import Samples
@@ -169,6 +170,24 @@ def test_standard_errors_are_those_of_repeated_samples():
         errors = found[0].standard_errors(kind)
         assert_allclose([errors["field"][0], errors["coupling"][0]], spread, rtol=0.2)
     assert [row.name for row in found[0].summary().rows] == ["field[0]", "coupling[0]"]
+
+
+def test_the_unit_of_a_feature_changes_no_statistic():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, (500, 2))
+    X[:, 1] = np.where(rng.random(500) < 0.4, X[:, 0], X[:, 1])
+    graph, dummies = ig.FactorGraph([3, 3], [(0,), (1,), (0, 1)]), csr_array(np.eye(3)[:, 1:])
+    found = []
+    for unit in (1.0, 1e5):
+        scores = csr_array(unit * np.outer([0, 1, 2], [0, 1, 2]).reshape(9, 1))
+        singles = [IndicatorTerm("ab"[i], dummies, (3,), table_ids=[[0, -1], [-1, 0]][i]) for i in range(2)]
+        model = Model(graph, [singles, [IndicatorTerm("linear", scores, (3, 3))]])
+        mrf = ig.MRF(model, method="ml", tol=1e-7).fit(X)
+        errors = mrf.standard_errors()
+        errors["linear"] = unit * errors["linear"]
+        found.append((mrf.free_parameters(), mrf.degrees_of_freedom(), mrf.aic(), *np.concatenate([*errors.values()])))
+    assert found[0][:2] == (5, 3)
+    assert_allclose(found[1], found[0], rtol=1e-5)
 
 
 def test_tables_have_no_errors_of_their_own_but_their_contrasts_have():

@@ -259,6 +259,36 @@ def test_files_and_copies(options, tmp_path):
         back.deviance()
 
 
+def test_a_closed_form_that_rounding_spoils_is_told():
+    rng = np.random.default_rng(1)
+    A = rng.normal(size=(50, 2))
+    X = np.c_[A, A.sum(axis=1) + 1e-7 * rng.normal(size=50)]
+    with pytest.warns(ig.ConvergenceWarning, match="by rounding"):
+        fitted = ig.GaussianMRF([(0, 1), (0, 2), (1, 2)], method="closed-form", tol=1e-8).fit(X)
+    assert not fitted.converged_
+
+
+@pytest.mark.parametrize("parents", [1, 3, 6])
+def test_a_variable_that_its_parents_determine_is_refused(parents):
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        A = np.round(rng.normal(size=(40, parents)) * 10)
+        X = np.c_[A, A @ rng.integers(-3, 4, parents) + 5 * A[:, 0]]
+        if np.ptp(X[:, -1]) == 0:
+            continue
+        with pytest.raises(ig.InputError, match="which its parents determine"):
+            ig.GaussianMRF([()] * parents + [tuple(range(parents))], method="directed").fit(X)
+        X[:, -1] += 1e-3 * rng.normal(size=40)
+        assert ig.GaussianMRF([()] * parents + [tuple(range(parents))], method="directed").fit(X).converged_
+
+
+def test_units_of_variables_do_not_make_a_covariance_singular():
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    units = np.array([1e-8, 1.0, 1e8])
+    one, two = (ig.GaussianMRF([(0, 1), (1, 2)], method="covariance").fit(Z) for Z in (X, X * units))
+    assert_allclose(two.precision_.toarray() * np.outer(units, units), one.precision_.toarray(), rtol=1e-6, atol=1e-9)
+
+
 def test_too_few_samples_are_refused_unless_cliques_are_small():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(4, 6))

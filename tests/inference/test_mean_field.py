@@ -89,6 +89,25 @@ def test_a_saddle_point_that_symmetry_holds():
     assert r.log_z > ig.infer(p, "mf", iterations=r.info.iterations).log_z + 0.5
 
 
+def test_states_that_are_alike_in_part_are_told_apart():
+    grid = ig.grid_graph(4, 4, 3)
+    p = ig.Potentials.from_groups(grid, [np.tile([-0.1, 0, 0], (16, 1)), 2 * np.eye(3)[None]])
+    r = ig.infer(p, "mf", check_stability=True)
+    assert r.info.stable
+    assert r.log_z > 48  # with states 1 and 2 alike: 35.6
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_influences_that_cancel_but_for_rounding_hold_no_saddle_point(seed):
+    rng = np.random.default_rng(seed)
+    h, strong, weak = rng.normal() * 2, np.eye(2) * rng.uniform(2, 3), np.eye(2) * rng.uniform(0.1, 0.9)
+    edges = [(0, 2), (1, 2), (2, 3), (3, 4), (4, 5), (5, 2), (2, 4), (3, 5), (0, 3), (1, 3)]
+    tables = [np.array(field) for field in [[0, h], [h, 0], *[[0.0, 0.0]] * 4]]
+    tables += [weak if min(edge) < 2 else strong for edge in edges]
+    p = ig.Potentials(ig.FactorGraph([2] * 6, [(i,) for i in range(6)] + edges), tables)
+    assert ig.infer(p, "mf", check_stability=True).info.stable
+
+
 def test_three_states_and_links_of_three():
     equal = np.where(np.arange(27).reshape(3, 3, 3) % 13 == 0, 4.0, 0.0)
     graph = ig.FactorGraph([3] * 5, [(0, 1, 2), (1, 2, 3), (2, 3, 4), (4, 0, 1)])

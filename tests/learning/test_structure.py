@@ -42,6 +42,14 @@ def test_constant_columns_and_states_that_nobody_shows_do_no_harm(method):
         assert not any(2 in edge for edge in edges)
 
 
+@pytest.mark.parametrize("cards", [(2, 2), (2, 3), (3, 5, 7), (2, 3, 4, 5)])
+def test_independent_variables_are_not_joined_by_rounding(cards):
+    every = np.array(list(np.ndindex(*cards)))
+    assert all(len(s) < 2 for s in ig.learn_structure(every, "chow-liu", cards=cards).scopes)
+    constant = np.c_[every, np.ones(len(every), int)][: len(every) - 1, [0, -1]]
+    assert all(len(s) < 2 for s in ig.learn_structure(constant, "chow-liu", cards=[cards[0], 2]).scopes)
+
+
 def test_the_tree_has_the_largest_likelihood_of_all_trees():
     nx = pytest.importorskip("networkx")
     X = ig.sample(random_potentials(ig.complete_graph(5, 3), np.random.default_rng(0)), 300, random_state=0)

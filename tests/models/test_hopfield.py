@@ -40,6 +40,16 @@ def test_pseudo_inverse_storage_keeps_patterns_that_are_alike():
     np.testing.assert_allclose(weights, projection - np.diag(np.diagonal(projection)), atol=1e-12)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_patterns_that_come_again_change_nothing(seed):
+    rng = np.random.default_rng(seed)
+    patterns = rng.integers(0, 2, (int(rng.integers(1, 8)), 88))
+    once = Hopfield.store(patterns, "pseudo-inverse")
+    again = Hopfield.store(np.vstack([patterns, patterns, patterns[:1]]), "pseudo-inverse")
+    np.testing.assert_allclose(again.weights, once.weights, atol=1e-12)
+    assert all((again.recall(pattern).states == pattern).all() for pattern in patterns)
+
+
 def test_clamped_spins_stay():
     X = patterns()
     mask = np.arange(40) < 20

@@ -133,10 +133,20 @@ class Patterns(Data):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ConditionalProblem(GraphProblem):
-    """The training of a Markov random field that predicts outputs; `model` is that of a whole sample."""
+    """The training of a Markov random field that predicts outputs.
+
+    Attributes
+    ----------
+    model : Model
+        Of a whole sample.
+    categories : list of arrays, or None
+    hidden : bool array (variables,)
+        Which variables are no input of any sample, and no output whose value is known.
+    """
 
     model: Model
     categories: Categories | None
+    hidden: Mask
 
 
 def conditional_problem(
@@ -156,6 +166,7 @@ def conditional_problem(
     if sample is not None and not sample.any():
         raise InputError("sample_weight", "a positive weight of at least one sample", "zeros alone")
     chosen.algorithm.check(model.graph)
+    hidden = np.all((inputs < 0) & (labels < 0), axis=0)
     first, flat, sizes = ConditionedModel(model, inputs[:1]), labels[inputs < 0], (inputs < 0).sum(axis=1)
     pool = Pool(POOLED, latest=True)
     data = Patterns(
@@ -166,7 +177,7 @@ def conditional_problem(
         arrays=lambda: iter((states, inputs)),
         n_free=sizes,
     )
-    return ConditionalProblem(chosen.for_model(first), data, None, model=model, categories=categories)
+    return ConditionalProblem(chosen.for_model(first), data, None, model=model, categories=categories, hidden=hidden)
 
 
 def _block(model: Model, inputs: IntArray, pool: Pool) -> ConditionedModel:

@@ -264,7 +264,7 @@ class GaussianMRF(Estimator):
         graph = joined(self.graph, moments.n_variables)
         edges = _pairs([s for s in graph.scopes if len(s) == 2])
         if self.method == "closed-form":
-            return edges, closed_form(S, graph), moments.mean
+            return edges, closed_form(S, graph, tol), moments.mean
         fit = covariance_selection if self.method == "ipf" else covariance_graph
         return edges, fit(S, graph, tol, self.max_iter), moments.mean
 

@@ -42,6 +42,7 @@ from isinglass.learning.combinations import require_valid
 from isinglass.learning.markov import Copies, Method, Samples, TermCounts, make_method
 from isinglass.learning.markov.data import Categories, decode, encode, is_table, read_table
 from isinglass.learning.markov.frames import frame_graph, is_frame, refuse_weights
+from isinglass.learning.markov.likelihood.maximum import random_start
 from isinglass.learning.markov.objective import with_zeros
 from isinglass.learning.markov.priors import Penalties, Prior, make_prior
 from isinglass.learning.markov.statistics.support import vanishing_cells
@@ -335,7 +336,7 @@ class MRF(Statistics):
     def _start(self, problem: Any, before: Any, stage: int) -> FloatArray:
         start = super()._start(problem, before, stage)
         if isinstance(problem, ConditionalProblem):
-            return start
+            return random_start(start, problem.hidden, problem.model)
         start = np.asarray(problem.chosen.method.start(problem.objective(), start), np.float64)
         grouped = problem.chosen.grouped
         if grouped is not None and grouped.penalty == "horseshoe" and before is None:  # not concave: from a good start

@@ -2,7 +2,7 @@
 
 In a symmetric model without fields the initial beliefs are a fixed point, which may be a saddle point of the bound. So
 the stability of a component is checked (see `stability`) if its first sweep changed nothing, or if a variable ends with
-equal beliefs for all of its states. From a saddle point the ascent continues from slightly different beliefs, in the
+equal beliefs for two of its states. From a saddle point the ascent continues from slightly different beliefs, in the
 direction in which the bound grows most, with a sign that depends on the seed.
 
 A run that converged is differentiated at its fixed point: with F the last sweep, derivatives with respect to the
@@ -36,6 +36,7 @@ from isinglass.typing import Array, FloatArray, IntArray, Mask
 from isinglass.validation import RandomState, flag, number, whole_number
 
 SADDLES = 5  # the most saddle points that a run leaves
+ALIKE = 1e-6  # relative difference up to which two beliefs of a variable may be a saddle point
 AWAY = 1e-3  # change of a logarithm that leaves one
 SURELY = 1e-9  # how far above one an eigenvalue proves a saddle point
 DIFFERENCE = 1e-4  # step of finite differences
@@ -193,15 +194,15 @@ class Ascent(ABC):
             self._restore(leaving, kept)
 
     def _symmetric(self) -> Mask:
-        """Tell which components have a variable with equal beliefs in several states, and links around it."""
+        """Tell which components have a linked variable with equal beliefs in two states, but for rounding."""
         found = np.zeros(len(self.residual), bool)
-        if len(self.q):
-            q, first = self.q.real, self.edges.first_state[:-1]
-            most = np.maximum.reduceat(q, first)
-            least = np.minimum.reduceat(np.where(q > 0, q, 2), first)
-            several = np.add.reduceat(q > 0, first, dtype=np.int64) > 1
-            flat = (most == least) & several & (np.diff(self.field.near.first) > 0)
-            found[self.edges.variable_component[flat]] = True
+        variable = np.repeat(np.arange(len(self.edges.cards)), self.edges.cards)
+        order = np.lexsort((self.q.real, variable))
+        q, variable = self.q.real[order], variable[order]
+        alike = (variable[1:] == variable[:-1]) & (q[:-1] > 0) & (q[1:] - q[:-1] <= ALIKE * q[1:])
+        linked = np.diff(self.field.near.first) > 0
+        tied = variable[1:][alike]
+        found[self.edges.variable_component[tied[linked[tied]]]] = True
         return found
 
     def stability(self, random_state: RandomState) -> Leading:

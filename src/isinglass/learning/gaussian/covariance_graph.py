@@ -31,11 +31,12 @@ def covariance_graph(covariance: FloatArray, graph: FactorGraph, tol: float = 1e
     >>> np.linalg.inv(fitted.precision).round(3)[0, 1:] + 0.0
     array([0.952, 0.   ])
     """
-    if np.linalg.eigvalsh(covariance)[0] <= len(covariance) * np.finfo(float).eps * np.trace(covariance):
+    scale = np.sqrt(np.diag(covariance))
+    if np.linalg.eigvalsh(covariance / np.outer(scale, scale))[0] <= len(covariance) ** 2 * np.finfo(float).eps:
         remedy = "more samples than variables"
         raise InputError("X", "samples whose covariance matrix is not singular", "one that is", remedy)
     near, W = [sorted(around) for around in adjacency(graph)], np.diag(np.diag(covariance))
-    scale, change, sweep = np.sqrt(np.diag(covariance)), np.inf, 0
+    change, sweep = np.inf, 0
     while sweep < max_iter and change > tol:
         sweep += 1
         before = W.copy()

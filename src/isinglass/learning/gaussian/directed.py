@@ -21,6 +21,8 @@ from isinglass.inference.gaussian.field import GaussianField
 from isinglass.typing import FloatArray
 from isinglass.validation import variables_of
 
+DETERMINED = 8  # a variance of at most so many roundings of its terms is zero
+
 
 class Regressions(NamedTuple):
     """A directed Gaussian model.
@@ -92,7 +94,8 @@ def regressions(covariance: FloatArray, mean: FloatArray, dag: Any) -> Regressio
         P = list(before)
         weights[t, P] = np.linalg.lstsq(covariance[np.ix_(P, P)], covariance[P, t], rcond=None)[0] if P else 0.0
         variances[t] = covariance[t, t] - weights[t, P] @ covariance[P, t]
-        if variances[t] <= n * np.finfo(float).eps * covariance[t, t]:
+        terms = covariance[t, t] + np.abs(weights[t, P]) @ np.abs(covariance[np.ix_(P, P)]) @ np.abs(weights[t, P])
+        if variances[t] <= DETERMINED * n * np.finfo(float).eps * terms:
             got = f"variable {t}, which its parents determine"
             raise InputError("X", "variables that the others do not determine", got, "more samples, or fewer parents")
     return Regressions(weights, variances, mean)

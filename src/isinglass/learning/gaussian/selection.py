@@ -88,8 +88,8 @@ def covariance_selection(covariance: FloatArray, graph: FactorGraph, tol: float 
     return Fitted((K + K.T) / 2, sweep, residual, residual <= tol)
 
 
-def closed_form(covariance: FloatArray, graph: FactorGraph) -> Fitted:
-    """Return the maximum of the likelihood on a chordal graph.
+def closed_form(covariance: FloatArray, graph: FactorGraph, tol: float = 1e-8) -> Fitted:
+    """Return the maximum of the likelihood on a chordal graph; warn if rounding is larger than the tolerance.
 
     Examples
     --------
@@ -106,8 +106,11 @@ def closed_form(covariance: FloatArray, graph: FactorGraph) -> Fitted:
             if part:
                 K[square] += sign * _inverse(covariance, np.array(part))
     scale = np.sqrt(np.diag(covariance))
-    apart = np.abs((_inverse_of_fit(K) - covariance) / np.outer(scale, scale))[_pattern(graph)]
-    return Fitted((K + K.T) / 2, 1, float(apart.max()), True)
+    residual = float(np.abs((_inverse_of_fit(K) - covariance) / np.outer(scale, scale))[_pattern(graph)].max())
+    if not residual <= tol:
+        text = f"the closed form is {residual:.1e} from the moments of the samples, by rounding"
+        warn_of_convergence(f"{text}; raise tol, or leave out variables that others nearly determine", stacklevel=4)
+    return Fitted((K + K.T) / 2, 1, residual, residual <= tol)
 
 
 def graphical_lasso(covariance: FloatArray, alpha: float, tol: float = 1e-4, max_iter: int = 100) -> Fitted:

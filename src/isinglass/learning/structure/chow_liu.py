@@ -20,6 +20,8 @@ from isinglass.learning.structure.learner import Observations, StructureLearner,
 from isinglass.typing import FloatArray
 from isinglass.validation import number
 
+ROUNDING = 1e-12  # nats
+
 
 def mutual_information(data: Observations) -> FloatArray:
     """Return the empirical mutual information of all pairs, in nats, a symmetric matrix with zeros on its diagonal.
@@ -52,7 +54,8 @@ class ChowLiu(StructureLearner):
     Parameters
     ----------
     least : float, default=0
-        Edges of at most this mutual information, in nats, are left out: a forest.
+        Edges of at most this mutual information, in nats, are left out: a forest. What is below 1e-12 is rounding, and
+        counts as none.
     """
 
     least: float = 0.0
@@ -68,7 +71,7 @@ class ChowLiu(StructureLearner):
         parent, edges = list(range(len(data.cards))), []
         for k in np.argsort(-gains, kind="stable").tolist():
             i, j = pairs[k].tolist()
-            if gains[k] > least and root_of(parent, i) != root_of(parent, j):
+            if gains[k] > max(least, ROUNDING) and root_of(parent, i) != root_of(parent, j):
                 parent[root_of(parent, i)] = root_of(parent, j)
                 edges.append((i, j))
         return pairwise_graph(len(data.cards), np.array(sorted(edges), np.int64).reshape(-1, 2), data.cards)

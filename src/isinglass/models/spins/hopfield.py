@@ -35,6 +35,7 @@ from isinglass.validation import array_of, positive, real_numbers, whole_number
 
 Storage = Literal["hebb", "pseudo-inverse", "pseudolikelihood"]
 STORAGES: tuple[Storage, ...] = ("hebb", "pseudo-inverse", "pseudolikelihood")
+DEPENDENT = 1e-10  # singular values of patterns below this share of the largest are zero but for rounding
 ROUNDING = 1e-12  # a field below this, relative to the largest weight times N, changes no spin
 
 
@@ -100,7 +101,7 @@ class Hopfield:
         if storage == "hebb":
             weights = spins.T @ spins / spins.shape[1]
         elif storage == "pseudo-inverse":
-            weights = np.linalg.pinv(spins) @ spins
+            weights = np.linalg.pinv(spins, rcond=DEPENDENT) @ spins
         else:
             weights = _most_likely(spins, positive(l2, "l2"))
         weights = (weights + weights.T) / 2

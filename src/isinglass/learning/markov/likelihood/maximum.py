@@ -24,9 +24,10 @@ from isinglass.learning.markov.samples import Copies, Samples
 from isinglass.losses import Evaluation, Likelihood
 from isinglass.losses.likelihood import log_z_loss
 from isinglass.losses.observed import table_strides
+from isinglass.models import Model
 from isinglass.potentials import Potentials
 from isinglass.runtime.cached_property import cached_property
-from isinglass.typing import FloatArray
+from isinglass.typing import FloatArray, Mask
 
 AT_ONCE = 1_000_000  # pairs of samples and factors that are counted together
 HIDDEN_START = 0.1  # the standard deviation of parameters at the start, where variables are hidden
@@ -135,12 +136,23 @@ class MaximumLikelihood(Method):
 
 
 def away_from_symmetry(objective: MarkovObjective, theta: FloatArray, random_state: int = 0) -> FloatArray:
-    """Return small random parameters instead of zeros, where some variable is never observed.
+    """Return small random parameters instead of zeros, where some variable is hidden.
 
     The states of a hidden variable are alike at theta = 0, so that this is a saddle point: no gradient, and no step of
-    expectation maximisation, ever tells them apart.
+    expectation maximisation, ever tells them apart. Samples that show nothing else do not change that.
     """
-    hidden = (objective.samples.states < 0).all(axis=0) & (objective.model.graph.cards > 1)
-    if theta.any() or not hidden.any():
+    shown = objective.samples.states >= 0
+    shown &= shown.sum(axis=1, keepdims=True) > 1
+    return random_start(theta, np.all(~shown, axis=0), objective.model, random_state)
+
+
+def random_start(theta: FloatArray, hidden: Mask, model: Model, random_state: int = 0) -> FloatArray:
+    """Return small random parameters instead of zeros, if a variable of several states that others touch is hidden."""
+    graph = model.graph
+    joined = np.zeros(graph.n_variables, bool)
+    for group in graph.groups:
+        if group.arity > 1:
+            joined[group.scopes] = True
+    if theta.any() or not (hidden & joined & (graph.cards > 1)).any():
         return theta
     return np.random.default_rng(random_state).normal(0.0, HIDDEN_START, len(theta))

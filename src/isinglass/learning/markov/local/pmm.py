@@ -30,7 +30,7 @@ KINDS = ("bp", "trw")
 
 
 class MomentObjective(TableObjective):
-    """The squared distance to the closed form, which its update reaches in one step."""
+    """The squared distance to the closed form, times the weight of the samples; its update gets there in one step."""
 
     name = "pmm"
 
@@ -40,9 +40,9 @@ class MomentObjective(TableObjective):
         self.answer = self._solved()
 
     def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
-        """Return half the squared distance, and its gradient."""
+        """Return half the squared distance times the weight, and its gradient."""
         away = theta - self.answer
-        return float(away @ away) / 2, away
+        return self.weight * float(away @ away) / 2, self.weight * away
 
     def update(self, theta: FloatArray) -> FloatArray:
         """Return the closed form."""

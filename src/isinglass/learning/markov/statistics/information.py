@@ -86,24 +86,39 @@ def features(model: Model, states: Array) -> FloatArray:
 
 
 class Information(NamedTuple):
-    """A generalised inverse of an information matrix, its rank, and the projection onto its row space."""
+    """A generalised inverse of an information matrix, and its rank.
+
+    Attributes
+    ----------
+    inverse : array (parameters, parameters)
+    rank : int
+    projection : array (parameters, parameters)
+        Onto the row space of the correlations of the features.
+    scale : array (parameters,)
+        The standard deviations of the features; one where a feature is constant.
+    """
 
     inverse: FloatArray
     rank: int
     projection: FloatArray
+    scale: FloatArray
 
     @classmethod
     def of(cls, matrix: FloatArray) -> Information:
-        """Decompose a symmetric matrix with eigenvalues that are not negative."""
-        values, vectors = np.linalg.eigh(matrix)
+        """Decompose a symmetric matrix with eigenvalues that are not negative, whatever the units of the features."""
+        size = np.sqrt(np.maximum(np.diag(matrix), 0.0))
+        scale = np.where(size > 0, size, 1.0)
+        values, vectors = np.linalg.eigh(matrix / np.outer(scale, scale))
         kept = values > RANK * max(values.max(initial=0.0), 0.0)
         basis = vectors[:, kept]
-        return cls((basis / values[kept]) @ basis.T, int(kept.sum()), basis @ basis.T)
+        inverse = (basis / values[kept]) @ basis.T / np.outer(scale, scale)
+        return cls(inverse, int(kept.sum()), basis @ basis.T, scale)
 
     def estimable(self, functions: FloatArray) -> Mask:
         """Tell which linear functions of the parameters, the rows, can be estimated."""
-        miss = functions - functions @ self.projection
-        return np.asarray(np.abs(miss).max(axis=1, initial=0.0) <= 1e-6 * np.abs(functions).max(initial=1.0))
+        scaled = functions / self.scale
+        miss = scaled - scaled @ self.projection
+        return np.asarray(np.abs(miss).max(axis=1, initial=0.0) <= 1e-6 * np.abs(scaled).max(axis=1, initial=0.0))
 
 
 def sandwich(model: Model, theta: FloatArray, samples: Samples, matrix: FloatArray, inverse: FloatArray) -> FloatArray:
