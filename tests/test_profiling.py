@@ -86,6 +86,14 @@ def test_seconds_are_those_of_the_block():
     assert "kernels" in "".join(one.function for one in spent.slowest(5))
 
 
+def test_one_inside_another_is_refused():
+    with ig.Profile() as outer:
+        with pytest.raises(ig.InputError, match="no other profiler"), ig.Profile():
+            pass
+        sum(range(100_000))
+    assert sum(outer.seconds.values()) > 0
+
+
 def test_an_error_passes_through():
     spent = ig.Profile()
     with pytest.raises(ValueError, match="cannot reshape"), spent:

@@ -61,6 +61,7 @@ def test_fits_are_those_of_the_library():
     [
         (["profile", "dogs"], "argument FIT: invalid choice: 'dogs'"),
         (["fast"], "invalid choice: 'fast'"),
+        (["speed", "graphs"], "FIT: expected none, but with profile, got graphs"),
         (["--n-jobs", "0"], "expected a whole number of at least 1, got 0"),
     ],
 )

@@ -1,5 +1,6 @@
 """N-slack cutting planes, the concave-convex procedure, slack rescaling and F1 in training; proofs of the gap."""
 
+from contextlib import nullcontext
 from itertools import pairwise, product
 
 import numpy as np
@@ -140,7 +141,9 @@ def test_cccp_decreases_at_every_step(name, inner):
     keep = lambda progress: values.append(progress.value) or False  # noqa: E731
     start = {"warm_start": True} if name == "perceptron" else {}
     tol = 0.1 if inner == "bcfw" else 1e-3  # its gap falls slowly on graphs
-    crf = fitted(X, Y, Cccp(tol=tol, inner=inner), name, callback=keep, **start)
+    nothing = pytest.warns(ig.ConvergenceWarning, match="nothing was learned")
+    with nothing if name == "perceptron" else nullcontext():
+        crf = fitted(X, Y, Cccp(tol=tol, inner=inner), name, callback=keep, **start)
     assert crf.converged_
     assert "with these completions" in crf.message_
     assert (np.diff(values) <= 0).all()

@@ -99,7 +99,8 @@ def test_wrong_input():
     refused(ig.losses.Margin(np.ones((2, 2))), "no cost of the right label")
     refused(ig.losses.Margin(np.zeros((3, 3))), "shape")
     refused(ig.losses.Margin([[0, -1], [1, 0]]), "not negative")
-    refused(ig.losses.Margin(solver="mf"), "one that maximises")
+    refused(ig.losses.Margin(solver="mf"), "solver: expected one that maximises")
+    refused(ig.losses.Slack(solver="no such"), "solver: expected one of .*'trws'")
     refused(ig.losses.Margin(solver="graph-cut"), "submodular")
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from isinglass.cli.options import Commands, add_command, add_quiet
+from isinglass.cli.options import Commands, add_command
 from isinglass.cli.report import print_table, progress_on_stderr, require_stdout
+from isinglass.errors import require
 
 FITS = ("digits", "digits-flooding", "tagging", "graphs")  # as in `isinglass.experiments.speed`, which is not light
 SHOWN = 8  # functions
@@ -23,17 +24,20 @@ def add_parser(commands: Commands) -> None:
     examples = "  isinglass bench\n  isinglass bench --n-jobs 8\n  isinglass bench profile digits"
     parser = add_command(commands, "bench", run, _SUMMARY, _TEXT, examples)
     parser.add_argument("what", nargs="?", choices=("speed", "profile"), default="speed", help="(default: speed)")
-    parser.add_argument("fit", metavar="FIT", nargs="?", choices=FITS, default=FITS[0], help=f"of {', '.join(FITS)}")
+    text = f"with profile: one of {', '.join(FITS)} (default: {FITS[0]})"
+    parser.add_argument("fit", metavar="FIT", nargs="?", choices=FITS, help=text)
     parser.add_argument("--n-jobs", metavar="N", type=int, default=-1, help="threads (default: one a processor)")
-    add_quiet(parser)
+    parser.add_argument("--quiet", action="store_true", help="no progress bar (default: no)")
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Measure, and print a table."""
     require_stdout()
     if arguments.what == "profile":
-        _profile(arguments.fit)
+        _profile(arguments.fit or FITS[0])
     else:
+        fit = arguments.fit
+        require(fit is None, "FIT", "none, but with profile", str(fit), "use isinglass bench profile FIT")
         _speed(arguments.n_jobs, arguments.quiet)
 
 

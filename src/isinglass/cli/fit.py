@@ -45,6 +45,7 @@ DATA is text with one token a line and blank lines between sequences (chain; pla
 
 Ctrl-C ends training; the best parameters so far are written, and the exit code is 130. With --checkpoint, a run that
 was killed goes on where it was, to the same bits."""
+_THREADS = "threads; results do not depend on them (default: n_jobs of the recipe, else ISINGLASS_THREADS, or 1)"
 _EXAMPLES = """  isinglass fit chunk.toml train.txt --model chunk.isg
   isinglass fit digits.toml train.npz --model digits.isg --checkpoint digits.run --jobs 2
   isinglass fit chunk.toml train.txt --model chunk.isg --report page"""
@@ -60,7 +61,7 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument(
         "--checkpoint", metavar="FILE", help="keep the state of the run; go on if there (default: none)"
     )
-    parser.add_argument("--jobs", metavar="N", type=int, help="threads; results do not depend on them (default: 1)")
+    parser.add_argument("--jobs", metavar="N", type=int, help=_THREADS)
     add_report(parser)
     add_quiet(parser)
     plain = parser.format_help

@@ -102,8 +102,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     l2_path_ : list of L2Trial
         With ``l2="auto"``: the penalties that were tried, in this order, with the losses on held-out examples.
     n_iter_, converged_, objective_, message_
-        For the last stage of training: the number of iterations, whether the tolerance was reached, the objective, and
-        why training ended.
+        For the last stage of training: the number of iterations, whether the tolerance was reached, the objective (of
+        optimizers that go through examples one after the other, that of the last epoch), and why training ended.
     """
 
     schema: ClassVar[str]  # the name in files

@@ -220,11 +220,13 @@ class Algorithm(ABC):
 
     def maximise(self, potentials: Potentials, n: int = 1, progress: Progress | None = None) -> list[Assignment]:
         """Find the `n` most probable assignments, best first; `n` is 1 where the facts say "one"."""
-        raise InputError("algorithm", "one that maximises", repr(self.name), with_fact("maximises"))
+        remedy = f"{with_fact('maximises')}, or a MAP solver, such as 'auto' (`isinglass.map_solvers` lists them)"
+        raise InputError("algorithm", "one that maximises", repr(self.name), remedy)
 
     def sample(self, potentials: Potentials, n: int, rng: np.random.Generator) -> IntArray:
         """Draw `n` assignments, shape (n, variables)."""
-        raise InputError("algorithm", "one that samples", repr(self.name), with_fact("samples"))
+        remedy = f"{with_fact('samples')} or 'perturb-and-map'"
+        raise InputError("algorithm", "one that samples", repr(self.name), remedy)
 
     def copies(self, potentials: Potentials) -> BeliefsOfCopies | None:
         """Return how to infer many copies of a graph that differ in their factors of arity one alone.

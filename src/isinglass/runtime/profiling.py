@@ -12,11 +12,14 @@ from __future__ import annotations
 
 import cProfile
 import pstats
+import sys
 import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
+
+from isinglass.errors import InputError
 
 PACKAGE = Path(__file__).parents[1]
 PARTS: dict[str, tuple[str, ...]] = {  # folders, modules and functions; the first part that fits has a function
@@ -82,7 +85,12 @@ class Profile:
         self._known: Known = {}
 
     def __enter__(self) -> Profile:
-        self._profiler.enable()
+        try:
+            if sys.getprofile() is not None:
+                raise ValueError
+            self._profiler.enable()  # later versions of Python look for others themselves
+        except ValueError:
+            raise InputError("Profile", "no other profiler that runs", "one", "leave the outer block out") from None
         return self
 
     def __exit__(self, *error: object) -> None:

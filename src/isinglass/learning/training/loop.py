@@ -72,10 +72,16 @@ def warning_of(found: OptimResult, where: str = "training", remedy: str = "raise
 
 
 def doubt_of(found: OptimResult, loss: Loss) -> str | None:
-    """Return what to say of a likelihood above one, which log Z of exact inference never gives; None otherwise.
+    """Return what to say of a model that learned nothing, or of a likelihood above one; None otherwise.
 
-    An approximate log Z may be less than the score of one assignment; training can then make it so without end.
+    Log Z of exact inference gives no likelihood above one. An approximate log Z may be less than the score of one
+    assignment; training can then make it so without end.
     """
+    if loss.facts.nonnegative and found.value == 0 and not found.x.any():
+        return (
+            f"all parameters are zero, where the loss {loss.name!r} with its penalty is least: nothing was learned. "
+            "Use optimizer='averaged-perceptron' with l2=0, or loss='margin'"
+        )
     if loss.facts.uses != "log_z" or found.value >= -ROUNDING:
         return None
     return (

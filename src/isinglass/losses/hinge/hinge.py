@@ -18,11 +18,10 @@ from numpy.typing import ArrayLike
 from isinglass.errors import MemoryLimitError
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference.algorithm import Algorithm
-from isinglass.inference.api import map_assignment
 from isinglass.inference.map.solver import Solver
 from isinglass.inference.result import Info
 from isinglass.losses.costs import F1, HAMMING, Costs, additive, costs_of
-from isinglass.losses.hinge.violations import Violation, info_of
+from isinglass.losses.hinge.violations import Violation, best_assignment, info_of
 from isinglass.losses.loss import CostTables, Differentiate, Evaluation, Loss, LossProblem
 from isinglass.losses.observed import checked_labels, component_weights, known_states
 from isinglass.potentials import Potentials
@@ -82,7 +81,7 @@ class HingeLoss(Loss):
             return y, ()
         known = np.flatnonzero(y >= 0)
         evidence = dict(zip(known.tolist(), y[known].tolist(), strict=True))
-        best = map_assignment(_real(potentials, evidence), self.solver)
+        best = best_assignment(_real(potentials, evidence), self.solver)
         return best.states, (info_of(best, self.solver),)
 
     def cost_tables(self, graph: FactorGraph, labels: ArrayLike, weights: ArrayLike | None = None) -> CostTables:

@@ -25,14 +25,13 @@ from numpy.typing import ArrayLike
 
 from isinglass.errors import memory_remedy, require
 from isinglass.inference.algorithm import Algorithm
-from isinglass.inference.api import map_assignment
 from isinglass.inference.map.augmented import with_costs
 from isinglass.inference.map.solver import Solver
 from isinglass.losses.costs import HAMMING, Costs
 from isinglass.losses.hinge.f1 import f1_costs, with_counters
 from isinglass.losses.hinge.hinge import HingeLoss
 from isinglass.losses.hinge.relaxation import relaxed_violation
-from isinglass.losses.hinge.violations import Assigned, Violation, component_costs, info_of
+from isinglass.losses.hinge.violations import Assigned, Violation, best_assignment, component_costs, info_of
 from isinglass.losses.loss import LossFacts, register
 from isinglass.potentials import Potentials
 from isinglass.typing import IntArray
@@ -50,7 +49,7 @@ class _MarginHinge(HingeLoss):
         else:
             larger = potentials if self.cost is None else with_costs(potentials, costs.states)
         with memory_remedy("as a loss, ig.losses.Margin(solver='trws') or Margin(relaxed=True) does not need as much"):
-            best = map_assignment(larger, self.solver)
+            best = best_assignment(larger, self.solver)
         info, states = info_of(best, self.solver), best.states[: graph.n_variables]
         plain = component_costs(graph, costs.states, states)
         paid = f1_costs(graph, labels, states) if self.by_counts else plain

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.layout import first_states
 from isinglass.inference.algorithm import ALGORITHMS, Algorithm
-from isinglass.inference.api import map_assignment, n_best
+from isinglass.inference.api import n_best
 from isinglass.inference.assignment import require_decided
 from isinglass.inference.map.augmented import with_costs
 from isinglass.inference.map.reduction import reduced
@@ -34,6 +34,7 @@ from isinglass.losses.hinge.violations import (
     UNDER,
     Assigned,
     Violation,
+    best_assignment,
     component_costs,
     component_scores,
     right_scores,
@@ -127,7 +128,7 @@ class _Decoder:
 
     def __call__(self, multipliers: FloatArray) -> Decoded:
         """Return the best assignment of each component."""
-        found = map_assignment(with_costs(self.potentials, multipliers[self.owner] * self.costs), self.solver)
+        found = best_assignment(with_costs(self.potentials, multipliers[self.owner] * self.costs), self.solver)
         require_decided(found)
         margins, costs = self._measured(found.states)
         if found.score == -np.inf:  # nothing that hard zeros allow was found: the right labels stay, and no bound

@@ -19,9 +19,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from isinglass.errors import ImpossibleLabelError
+from isinglass.errors import ImpossibleLabelError, InputError
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup
 from isinglass.inference.algorithm import Algorithm
+from isinglass.inference.api import map_assignment
 from isinglass.inference.assignment import Assignment, require_decided
 from isinglass.inference.map.solver import Solver
 from isinglass.inference.result import Info
@@ -113,6 +114,16 @@ def component_costs(graph: FactorGraph, costs: FloatArray, states: IntArray) -> 
     """Return the cost of an assignment in each component, from that of each state (flat)."""
     first = np.cumsum(graph.cards) - graph.cards
     return sum_at(graph.variable_component, costs[first + states], graph.n_components).real
+
+
+def best_assignment(potentials: Potentials, solver: str | Algorithm | Solver) -> Assignment:
+    """Find a most probable assignment; errors name the argument of the loss, `solver`."""
+    try:
+        return map_assignment(potentials, solver)
+    except InputError as error:
+        if error.argument != "algorithm":
+            raise
+        raise type(error)("solver", error.expected, error.got, error.remedy) from None
 
 
 def info_of(found: Assignment, solver: str | Algorithm | Solver) -> Info:
