@@ -31,12 +31,12 @@ from isinglass.inference.mean_field.bound import Bars, MeanFieldBound
 from isinglass.inference.mean_field.stability import Leading, leading, seeded, slope
 from isinglass.inference.result import Bound, FactorBeliefs, Gradients, Info, Result, VariableBeliefs
 from isinglass.potentials import Potentials
-from isinglass.segments import Largest
+from isinglass.segments import Largest, ranges
 from isinglass.typing import Array, FloatArray, IntArray, Mask
 from isinglass.validation import RandomState, flag, number, whole_number
 
 SADDLES = 5  # the most saddle points that a run leaves
-ALIKE = 1e-6  # relative difference up to which two beliefs of a variable may be a saddle point
+ALIKE, NEARLY = 1e-12, 1e-6  # relative differences of two beliefs: rounding; what a saddle point may leave
 AWAY = 1e-3  # change of a logarithm that leaves one
 SURELY = 1e-9  # how far above one an eigenvalue proves a saddle point
 DIFFERENCE = 1e-4  # step of finite differences
@@ -194,15 +194,20 @@ class Ascent(ABC):
             self._restore(leaving, kept)
 
     def _symmetric(self) -> Mask:
-        """Tell which components have a linked variable with equal beliefs in two states, but for rounding."""
-        found = np.zeros(len(self.residual), bool)
-        variable = np.repeat(np.arange(len(self.edges.cards)), self.edges.cards)
-        order = np.lexsort((self.q.real, variable))
-        q, variable = self.q.real[order], variable[order]
-        alike = (variable[1:] == variable[:-1]) & (q[:-1] > 0) & (q[1:] - q[:-1] <= ALIKE * q[1:])
-        linked = np.diff(self.field.near.first) > 0
-        tied = variable[1:][alike]
-        found[self.edges.variable_component[tied[linked[tied]]]] = True
+        """Tell which components may be at a saddle point, by equal beliefs in two states of a variable.
+
+        They are equal but for rounding, or nearly so for two variables of one link, where a run has begun to leave a
+        saddle point, but so slowly that it counts as converged.
+        """
+        link, first = self.field.near.link, self.field.near.first.astype(np.int64)
+        apart = _apart(self.q.real, self.edges.cards, self.edges.first_state)
+        nearly = np.flatnonzero(apart <= NEARLY)
+        counts = np.diff(first)[nearly]
+        links = link[ranges(first[nearly], counts)]
+        of_pairs = np.repeat(nearly, counts)[np.bincount(links)[links] > 1]
+        tied = nearly[(apart[nearly] <= ALIKE) & (counts > 0)]
+        found, suspects = np.zeros(len(self.residual), bool), np.concatenate([tied, of_pairs])
+        found[self.edges.variable_component[suspects]] = True
         return found
 
     def stability(self, random_state: RandomState) -> Leading:
@@ -302,6 +307,19 @@ class Ascent(ABC):
                 "raise max_iter, or use iterations= for the derivative of a given number of sweeps",
             )
         bars.q[self.settled[self.owner]] = 0
+
+
+def _apart(q: FloatArray, cards: IntArray, first_state: IntArray) -> FloatArray:
+    """Return the least relative difference of two positive beliefs of each variable; inf if there are not two."""
+    found = np.full(len(cards), np.inf)
+    for card in np.unique(cards[cards > 1]).tolist():
+        rows = cards == card
+        beliefs = q.reshape(-1, card) if rows.all() else q[first_state[:-1][rows][:, None] + np.arange(card)]
+        ordered = np.sort(beliefs.T, axis=0)
+        below, above = ordered[:-1], ordered[1:]
+        gaps = np.divide(above - below, above, out=np.full(above.shape, np.inf), where=below > 0)
+        found[rows] = gaps.min(axis=0)
+    return found
 
 
 def _entry_components(potentials: Potentials) -> IntArray:
