@@ -172,6 +172,18 @@ def test_standard_errors_are_those_of_repeated_samples():
     assert [row.name for row in found[0].summary().rows] == ["field[0]", "coupling[0]"]
 
 
+@pytest.mark.parametrize("size", [1.0, 1e6])
+def test_a_constant_feature_is_no_parameter(size):
+    """One of a variable with a single state, of probability one but for rounding."""
+    graph = ig.FactorGraph([2, 3, 1], [(0, 1), (2,)])
+    tables = [IndicatorTerm("pair", csr_array(np.eye(6)), (2, 3))]
+    model = Model(graph, [tables, [IndicatorTerm("constant", csr_array([[size]]), (1,))]])
+    X = np.c_[np.random.default_rng(0).integers(0, [2, 3], (60, 2)), np.zeros(60, int)]
+    mrf = ig.MRF(model, method="ml", tol=1e-6).fit(X)
+    assert mrf.free_parameters() == 5
+    assert np.isnan(mrf.standard_errors()["constant"]).all()
+
+
 def test_the_unit_of_a_feature_changes_no_statistic():
     rng = np.random.default_rng(0)
     X = rng.integers(0, 3, (500, 2))

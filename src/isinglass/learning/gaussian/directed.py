@@ -94,7 +94,7 @@ def regressions(covariance: FloatArray, mean: FloatArray, dag: Any) -> Regressio
         P = list(before)
         weights[t, P] = np.linalg.lstsq(covariance[np.ix_(P, P)], covariance[P, t], rcond=None)[0] if P else 0.0
         variances[t] = covariance[t, t] - weights[t, P] @ covariance[P, t]
-        terms = covariance[t, t] + np.abs(weights[t, P]) @ np.abs(covariance[np.ix_(P, P)]) @ np.abs(weights[t, P])
+        terms = covariance[t, t] + np.abs(weights[t, P]) @ np.abs(covariance[P, t])
         if variances[t] <= DETERMINED * n * np.finfo(float).eps * terms:
             got = f"variable {t}, which its parents determine"
             raise InputError("X", "variables that the others do not determine", got, "more samples, or fewer parents")

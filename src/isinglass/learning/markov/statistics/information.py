@@ -31,6 +31,7 @@ from isinglass.typing import Array, FloatArray, Mask
 
 STEP = 1e-20  # of the complex step
 ENUMERATED = 2_000_000  # joint states times parameters up to which they are summed over
+CONSTANT = 1e-11  # a feature that varies by less than this, relative to its size or to others, is constant
 RANK = 1e-9  # eigenvalues below this share of the largest count as zero
 
 
@@ -61,7 +62,9 @@ def _enumerated(model: Model, theta: FloatArray, zeros: tuple[Mask, ...] | None)
     p = np.exp(scores - scores.max())
     p /= p.sum()
     found = features(model, cells)
+    size = np.abs(found).max(axis=0, initial=0.0)
     found -= p @ found
+    found[:, np.abs(found).max(axis=0, initial=0.0) <= CONSTANT * size] = 0.0
     return np.asarray((found * p[:, None]).T @ found, np.float64)
 
 
@@ -107,7 +110,9 @@ class Information(NamedTuple):
     def of(cls, matrix: FloatArray) -> Information:
         """Decompose a symmetric matrix with eigenvalues that are not negative, whatever the units of the features."""
         size = np.sqrt(np.maximum(np.diag(matrix), 0.0))
-        scale = np.where(size > 0, size, 1.0)
+        varies = size > CONSTANT * size.max(initial=0.0)
+        scale = np.where(varies, size, 1.0)
+        matrix = np.where(varies[:, None] & varies, matrix, 0.0)
         values, vectors = np.linalg.eigh(matrix / np.outer(scale, scale))
         kept = values > RANK * max(values.max(initial=0.0), 0.0)
         basis = vectors[:, kept]
