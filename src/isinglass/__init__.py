@@ -8,4 +8,12 @@ import lazy_loader
 
 __version__ = "0.1.0"
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        from isinglass.removed import refuse_removed
+
+        refuse_removed(f"isinglass.{name}")
+    return _load(name)

@@ -16,6 +16,7 @@ __all__ = [
     "IsinglassError",
     "MemoryLimitError",
     "MissingDependencyError",
+    "RemovedError",
     "SearchWarning",
 ]
 
@@ -114,6 +115,10 @@ class ImpossibleEvidenceError(IsinglassError, ValueError):
 
 class MissingDependencyError(IsinglassError, ImportError):
     """An optional package is needed for this call and is not installed."""
+
+
+class RemovedError(IsinglassError):
+    """A name, an option or a command that went before the first release; the message says what to use instead."""
 
 
 class ConvergenceWarning(UserWarning):

@@ -8,6 +8,7 @@ from dataclasses import fields, replace
 from typing import Generic, TypeVar
 
 from isinglass.errors import InputError, UnknownNameError
+from isinglass.removed import refuse_removed, refuse_removed_options
 
 T = TypeVar("T")
 
@@ -47,6 +48,7 @@ class Registry(Mapping[str, T], Generic[T]):
     def __getitem__(self, name: str) -> T:
         if isinstance(name, str) and name in self._entries:
             return self._entries[name]
+        refuse_removed(f"{self.what} {name!r}")
         known = ", ".join(map(repr, self._entries))
         raise UnknownNameError(self.what, f"one of {known}", repr(name), did_you_mean(str(name), self._entries))
 
@@ -135,6 +137,7 @@ def choose(
     if unknown:
         listed = [o for o in known if o not in (also or {}).values()] + list(also or ())
         expected = "one of " + ", ".join(listed) if listed else "no options"
+        refuse_removed_options(cls.__name__, unknown)
         name, remedy = getattr(cls, "name", cls.__name__), did_you_mean(unknown[0], listed)
         raise InputError(unknown[0], f"an option of {name!r} ({expected})", f"{options[unknown[0]]!r:.40}", remedy)
     if isinstance(given, str):

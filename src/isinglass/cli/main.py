@@ -28,6 +28,7 @@ from isinglass.cli import (
 from isinglass.cli.options import Parser
 from isinglass.cli.report import error_text, plain_warnings, say, to_stdout
 from isinglass.errors import IsinglassError
+from isinglass.removed import refuse_removed
 
 MISTAKE, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
 
@@ -99,6 +100,8 @@ def _after_interrupt(error: BaseException | None) -> bool:
 
 
 def _run(argv: list[str] | None) -> int:
+    for word in (sys.argv[1:] if argv is None else argv)[:1]:
+        refuse_removed(f"isinglass {word}")
     try:
         arguments = build_parser().parse_args(argv)
         arguments.argv = sys.argv[1:] if argv is None else argv

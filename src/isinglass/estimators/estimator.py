@@ -34,6 +34,7 @@ from isinglass.learning.training.stages import (
     start_line,
     start_loss,
 )
+from isinglass.removed import RemovedOptions, refuse_removed_options
 from isinglass.runtime.compilation.progress import printing, working
 from isinglass.runtime.sklearn_base import BaseEstimator, NotFittedError
 from isinglass.typing import FloatArray
@@ -54,7 +55,7 @@ def work_of(estimator: Any) -> str:
     return " ".join(["fit", type(estimator).__name__, *(str(getattr(c, "name", c)) for c in chosen if c is not None)])
 
 
-class Estimator(BaseEstimator):  # type: ignore[misc]
+class Estimator(RemovedOptions, BaseEstimator):  # type: ignore[misc]
     """Base class of estimators.
 
     Parameters
@@ -124,6 +125,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     tol: float = 1e-4
     verbose: bool = False
     warm_start: bool = False
+
+    def set_params(self, **parameters: object) -> Any:
+        """Set parameters, as in scikit-learn."""
+        refuse_removed_options(type(self).__name__, parameters)
+        return super().set_params(**parameters)
 
     theta_: FloatArray
     history_: list[Epoch]

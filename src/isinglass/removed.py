@@ -1,0 +1,50 @@
+"""What went before the first release, and what to use instead; this table and its uses go at 0.1.0.
+
+A key is what its user wrote: ``isinglass.Name``, ``algorithm 'name'``, ``Class(option=)``, ``argument='value'`` or
+``isinglass command``. Names, registries, options, estimators and the command line look here before they say that they
+do not know something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Self
+
+from isinglass.errors import RemovedError
+
+REMOVED: dict[str, str] = {}
+
+
+def refuse_removed(key: str) -> None:
+    """Raise `RemovedError` for what is in the table.
+
+    Examples
+    --------
+    >>> refuse_removed("isinglass.infer")
+    """
+    if key in REMOVED:
+        raise RemovedError(f"{key} was removed before the first release; {REMOVED[key]}")
+
+
+def refuse_removed_options(owner: str, options: Iterable[str]) -> None:
+    """Raise `RemovedError` for an option that went, with the class or the name of the choice that had it."""
+    for option in options:
+        refuse_removed(f"{owner}({option}=)")
+
+
+class RemovedOptions:
+    """Base of classes that refuse options that went with what to use instead."""
+
+    def __new__(cls, *_: object, **options: object) -> Self:
+        refuse_removed_options(cls.__name__, options)
+        return super().__new__(cls)
+
+
+def missing_attribute(module: str) -> Callable[[str], object]:
+    """Return the ``__getattr__`` of a package that had more names once."""
+
+    def attribute(name: str) -> object:
+        refuse_removed(f"{module}.{name}")
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+    return attribute

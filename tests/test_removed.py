@@ -1,0 +1,56 @@
+"""What went says what to use instead, wherever its user meets it."""
+
+import ast
+import importlib
+import pkgutil
+import re
+
+import pytest
+
+import isinglass as ig
+from isinglass.cli.main import main
+from isinglass.registry import Registry
+from isinglass.removed import REMOVED
+
+
+@pytest.fixture(scope="module")
+def package():
+    """The registries and the classes of the package, by what messages call them."""
+    registries, classes = {}, {}
+    for module in pkgutil.walk_packages(ig.__path__, "isinglass."):
+        if module.name != "isinglass.__main__":
+            for thing in vars(importlib.import_module(module.name)).values():
+                if isinstance(thing, Registry):
+                    registries.setdefault(thing.what, []).append(thing)
+                elif isinstance(thing, type):
+                    classes[thing.__name__] = thing
+    return registries, classes
+
+
+@pytest.mark.parametrize("key", REMOVED)
+def test_what_went_names_its_replacement(key, package, capsys):
+    registries, classes = package
+    advice = re.escape(REMOVED[key])
+    if command := re.fullmatch(r"isinglass (\w+)", key):
+        assert main([command[1]]) == 2
+        assert REMOVED[key] in capsys.readouterr().err
+    elif key.startswith("isinglass."):
+        module, _, name = key.rpartition(".")
+        with pytest.raises(ig.errors.RemovedError, match=advice):
+            getattr(importlib.import_module(module), name)
+    elif option := re.fullmatch(r"(\w+)\((\w+)=\)", key):
+        cls = classes[option[1]]
+        with pytest.raises(ig.errors.RemovedError, match=advice):
+            cls(**{option[2]: 1})
+    elif choice := re.fullmatch(r"(\w+) ('.*')", key):
+        for registry in registries[choice[1]]:
+            with pytest.raises(ig.errors.RemovedError, match=advice):
+                registry[ast.literal_eval(choice[2])]
+    else:
+        assert key in OPTION_VALUES
+        with pytest.raises(ig.errors.RemovedError, match=advice):
+            OPTION_VALUES[key]()
+
+
+OPTION_VALUES = {}
+"""For each key such as ``l2='auto'`` a call that gives this value."""
