@@ -12,7 +12,18 @@ from typing import Self
 
 from isinglass.errors import RemovedError
 
-REMOVED: dict[str, str] = {}
+REMOVED: dict[str, str] = {
+    # profiling
+    # experiments
+    # data sets and features of images
+    # restricted Boltzmann machines
+    # the search for a penalty
+    # chains of second order
+    # methods of learning
+    # maximisers
+    # files
+    # belief propagation
+}
 
 
 def refuse_removed(key: str) -> None:
@@ -36,6 +47,7 @@ class RemovedOptions:
     """Base of classes that refuse options that went with what to use instead."""
 
     def __new__(cls, *_: object, **options: object) -> Self:
+        """Refuse options that went."""
         refuse_removed_options(cls.__name__, options)
         return super().__new__(cls)
 
