@@ -8,6 +8,7 @@ import signal
 
 import pytest
 from _pytest.doctest import DoctestModule
+from numba.core.event import install_timer
 
 from isinglass.runtime.compilation.helper import SWITCH
 
@@ -28,6 +29,22 @@ EXACT = ({"array_equal"}, {"assert_array_equal"}, {"tobytes"}, {"view", "int64"}
 def pytest_collect_file():
     """No doctests here: only the package has some."""
     return [found for found in (yield) if not isinstance(found, DoctestModule)]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """Write the test into the file that ISINGLASS_LONG_TESTS names if it takes over 2 s and has no marker `long`."""
+    file = os.environ.get("ISINGLASS_LONG_TESTS")
+    if file is None or item.get_closest_marker("long") or item.get_closest_marker("slow"):
+        return (yield)
+    began, compiling = sum(os.times()[:4]), []
+    with install_timer("numba:compile", compiling.append):
+        result = yield
+    seconds = sum(os.times()[:4]) - began - sum(compiling)
+    if seconds > 2:
+        with open(file, "a") as known:
+            known.write(f"{seconds:5.1f} s  {item.nodeid.partition('[')[0]}\n")
+    return result
 
 
 def pytest_collection_modifyitems(items):
