@@ -11,10 +11,8 @@ import isinglass as ig
 from benchmarks.limit import limit
 from benchmarks.problems import grid_model, sparse
 from benchmarks.timing import Row, Rows, paired
-from isinglass.inference.restricted.gibbs import BlockGibbs, LayerChains
 from isinglass.inference.sampling.algorithm import MonteCarlo
 from isinglass.inference.sampling.chains import Chains
-from isinglass.runtime.blas import one_blas_thread
 
 TITLE = "Samplers: sweeps"
 COLUMNS = ("what", "sweeps/s of a chain", "x C loop", "goal, sweeps/s", "peers, recorded")
@@ -38,7 +36,6 @@ def rows() -> Rows:
         "swendsen-wang": partial(_row, "swendsen-wang, grid 300", ig.SwendsenWang(chains=1), critical, "100"),
         "tree-gibbs": partial(_row, "tree-gibbs, grid 300, own tables", ig.TreeGibbs(chains=1), own, ""),
         "metropolis": partial(_row, "metropolis, grid 300, own tables", ig.Metropolis(chains=1), own, ""),
-        "rbm": _machine_row,
         "gibbs, potts": partial(_row, "gibbs, grid 100, 10 states", ig.Gibbs(chains=1), potts, ""),
     }
 
@@ -69,23 +66,3 @@ def _row(name: str, algorithm: MonteCarlo, make: Callable[[], ig.Potentials], go
     ratios = [mine / loop for mine, loop in zip(found, loops, strict=True) if loop is not None]
     share = f"{np.median(ratios):.2f}" if ratios else ""
     return [name, f"{1 / np.median(found):,.0f}", share, goal, peers]
-
-
-def _machine_row() -> Row:
-    """Time a sweep of 100 chains of a restricted Boltzmann machine against that of scikit-learn, in turns."""
-    from sklearn.neural_network import BernoulliRBM
-
-    rng = np.random.default_rng(0)
-    machine = ig.models.RestrictedBoltzmannMachine(rng.normal(0, 0.01, (784, 500)))
-    chains, sampler = LayerChains.start(np.zeros(784), 100, 0), BlockGibbs(machine)
-    peer = BernoulliRBM(500)
-    peer.components_, peer.random_state_ = machine.transposed.copy(), np.random.RandomState(0)
-    peer.intercept_hidden_, peer.intercept_visible_ = machine.hidden_bias, machine.visible_bias
-    start = chains.visible.copy()
-    tasks = {"own": partial(sampler.advance, chains, 5), "peer": lambda: [peer.gibbs(start) for _ in range(5)]}
-    with one_blas_thread():
-        times = paired(tasks, repetitions=9)
-    own, other = (float(np.median(times[name])) / 500 for name in ("own", "peer"))
-    ratio = np.median([mine / theirs for mine, theirs in zip(times["own"], times["peer"], strict=True)])
-    shown = f"scikit-learn {1 / other:,.0f}, in turns: {ratio:.2f} times its time"
-    return ["rbm, 784 visible, 500 hidden, 100 chains", f"{1 / own:,.0f}", "", "at most 2 times", shown]

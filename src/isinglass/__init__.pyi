@@ -53,9 +53,6 @@ from .estimators import (
     MRF as MRF,
 )
 from .estimators import (
-    RBM as RBM,
-)
-from .estimators import (
     ChainCRF as ChainCRF,
 )
 from .estimators import (

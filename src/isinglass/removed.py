@@ -17,6 +17,8 @@ REMOVED: dict[str, str] = {
     # experiments
     # data sets and features of images
     # restricted Boltzmann machines
+    "isinglass.RBM": "use models.BoltzmannMachine(edges='restricted') with MRF, or scikit-learn's BernoulliRBM",
+    "isinglass.models.RestrictedBoltzmannMachine": "use models.BoltzmannMachine(edges='restricted')",
     # the search for a penalty
     # chains of second order
     # methods of learning

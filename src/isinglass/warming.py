@@ -42,7 +42,6 @@ from isinglass.inference import (
 from isinglass.inference.algorithm import Progress
 from isinglass.inference.chain.exact import Transition, best_labels, draw_labels, n_best_labels, posterior
 from isinglass.inference.map.relaxations.reparameterisation import Reparameterisation
-from isinglass.inference.restricted.gibbs import LayerChains
 from isinglass.inference.sampling.algorithm import MonteCarlo
 from isinglass.inference.sampling.chains import Chains
 from isinglass.inference.sampling.gibbs import SCANS, TABLED, GibbsSampler
@@ -136,7 +135,6 @@ def _steps() -> Iterator[Step]:
     yield "sequences", _sequences
     yield "features", _features
     yield "long vectors", _long_vectors
-    yield "layers of units", _layers
     yield "a single chain", _single_chain
     for labels in (2, 3):
         yield f"GridCRF, {labels} labels", lambda labels=labels: _fit_grids(labels)  # type: ignore[misc]
@@ -208,11 +206,6 @@ def _single_chain() -> None:
     """Draw one chain of a model with one coupling, long enough for a table of odds."""
     potentials = _models()["binary grid with one table"]
     GibbsSampler(potentials).advance(Chains.start(potentials, 1, 0), TABLED)
-
-
-def _layers() -> None:
-    """Draw the units of a restricted Boltzmann machine."""
-    LayerChains.start(np.zeros(2), 2, 0)
 
 
 def _fit_grids(labels: int) -> None:

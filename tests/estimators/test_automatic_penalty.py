@@ -312,7 +312,6 @@ def test_partial_fit_has_no_examples_to_hold_out():
         (lambda: field(l2="auto", method="pcd").fit(samples()[0]), "l2: expected a number for method='pcd'"),
         (lambda: field(l2="auto", prior="laplace").fit(samples()[0]), "l2: expected 0 if a prior is given, got 'auto'"),
         (lambda: field(l2="auto").fit(counts=np.full((2, 3, 2), 0.5)), "counts: expected whole numbers"),
-        (lambda: ig.RBM(l2="auto").fit(np.eye(4)), "l2: expected a number of at least 0, got 'auto'"),
     ],
 )  # fmt: skip
 def test_wrong_input_is_named(fit, message):

@@ -191,11 +191,7 @@ ESTIMATORS = {
 
 def test_all_estimators_with_threads_are_named():
     found = [cls for cls in estimators.ESTIMATORS.values() if "n_jobs" in inspect.signature(cls).parameters]
-    assert {cls.__name__ for cls in found} == {
-        *ESTIMATORS,
-        "MRF",
-        "RBM",
-    }  # of which test_mrf.py and test_rbm.py have tests
+    assert {cls.__name__ for cls in found} == {*ESTIMATORS, "MRF"}  # of which test_mrf.py has tests
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

@@ -6,7 +6,6 @@ from isinglass.estimators.estimator import Estimator
 from isinglass.estimators.field.autoregression import VectorAutoregression
 from isinglass.estimators.field.gaussian import GaussianMRF
 from isinglass.estimators.field.mrf import MRF
-from isinglass.estimators.field.rbm import RBM
 from isinglass.estimators.graph import GraphCRF
 from isinglass.estimators.grid import GridCRF
 from isinglass.estimators.multilabel import MultiLabelCRF
@@ -23,7 +22,6 @@ __all__ = [
     "HMM",
     "MEMM",
     "MRF",
-    "RBM",
     "Cause",
     "ChainCRF",
     "Diagnosis",

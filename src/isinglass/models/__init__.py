@@ -5,4 +5,12 @@ Public names load when they are first used: who infers needs no model. `__init__
 
 import lazy_loader
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        from isinglass.removed import refuse_removed
+
+        refuse_removed(f"{__name__}.{name}")
+    return _load(name)

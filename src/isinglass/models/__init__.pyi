@@ -15,7 +15,6 @@ from .spins.couplings import ModelFamily, PatternTerm
 from .spins.hopfield import Hopfield, Recall
 from .spins.ising import Ising
 from .spins.potts import Potts
-from .spins.restricted import RestrictedBoltzmannMachine
 from .symmetry import SymmetricTerm
 from .tables import table_model
 from .terms import CallableTerm, CliqueTerm, EdgeTerm, IndicatorTerm, NodeTerm, SharedTerm, Term
@@ -39,7 +38,6 @@ __all__ = [
     "PatternTerm",
     "Potts",
     "Recall",
-    "RestrictedBoltzmannMachine",
     "SharedTerm",
     "SymmetricTerm",
     "Term",

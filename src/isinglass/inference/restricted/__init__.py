@@ -1,1 +1,0 @@
-"""Sampling and log Z of restricted Boltzmann machines, layer by layer."""
