@@ -5,6 +5,7 @@ import importlib
 import pkgutil
 import re
 
+import numpy as np
 import pytest
 
 import isinglass as ig
@@ -52,5 +53,7 @@ def test_what_went_names_its_replacement(key, package, capsys):
             OPTION_VALUES[key]()
 
 
-OPTION_VALUES = {}
+OPTION_VALUES = {
+    "l2='auto'": lambda: ig.ChainCRF(l2="auto").fit([np.eye(2)], [[0, 1]]),
+}
 """For each key such as ``l2='auto'`` a call that gives this value."""

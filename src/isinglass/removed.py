@@ -20,6 +20,8 @@ REMOVED: dict[str, str] = {
     "isinglass.RBM": "use models.BoltzmannMachine(edges='restricted') with MRF, or scikit-learn's BernoulliRBM",
     "isinglass.models.RestrictedBoltzmannMachine": "use models.BoltzmannMachine(edges='restricted')",
     # the search for a penalty
+    "isinglass.estimators.L2Trial": "use scikit-learn's GridSearchCV",
+    "l2='auto'": "use scikit-learn's GridSearchCV over l2",
     # chains of second order
     # methods of learning
     # maximisers

@@ -5,7 +5,6 @@ import gzip
 import json
 import signal
 import time
-import warnings
 
 import numpy as np
 import pytest
@@ -280,18 +279,6 @@ def test_validation_ends_training(chunks, command):
     outcome = command(*fit, "--validation", chunks / "test.txt")
     assert outcome.code == 0
     assert "validation loss" in outcome.out
-
-
-def test_the_penalty_may_be_chosen(chunks, command):
-    (chunks / "auto.toml").write_text('estimator = "chain"\n[options]\nl2 = "auto"\nmax_iter = 15\n')
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        out = command("fit", chunks / "auto.toml", chunks / "train.txt", "--model", chunks / "a.isg").out
-    crf = load(chunks / "a.isg")
-    assert crf.l2 == "auto"
-    assert f"{crf.l2_:.3g}, the best of {len(crf.l2_path_)} on examples held out" in out
-    assert json.loads(command("info", chunks / "a.isg", "--json").out)["l2"] == crf.l2_
-    assert "l2, chosen" in command("info", chunks / "a.isg").out
 
 
 def test_killed_and_taken_up_again_gives_the_same_file(chunks, command):

@@ -156,7 +156,7 @@ def test_wrong_input_is_refused_before_any_work(name, monkeypatch):
     def work(*_):
         raise AssertionError("training began")
 
-    monkeypatch.setattr(estimator, "train_with_search", work)
+    monkeypatch.setattr(estimator, "train_stages", work)
     call, argument, remedy = WRONG[name]
     with pytest.raises(ig.InputError) as caught:
         call()

@@ -44,8 +44,6 @@ def describe_estimator(path: str) -> JsonObject:
         "converged": found.converged_,
         "ended": found.message_,
     }
-    if getattr(found, "l2_path_", None):
-        facts["l2"] = found.l2_
     if "recipe" in notes:
         facts["recipe"] = notes["recipe"]
     if hasattr(found, "explain"):
@@ -77,7 +75,6 @@ def print_estimator(facts: JsonObject) -> None:
     rows += [["features", facts["n_features"]]] if facts["n_features"] is not None else []
     shapes = ", ".join(f"{name} {tuple(shape)}" for name, shape in facts["parameters"].items())
     rows += [["parameters", f"{facts['n_parameters']:,}: {shapes}"], ["iterations", facts["iterations"]]]
-    rows += [["l2, chosen", f"{facts['l2']:.3g}"]] if "l2" in facts else []
     rows += [["objective", f"{facts['objective']:.8g}"], ["ended", facts["ended"]]]
     print_table(facts["model"], ["", ""], rows, left=2)
     if facts.get("weights"):

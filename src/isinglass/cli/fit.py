@@ -38,7 +38,7 @@ _TEXT = """Learn an estimator, as a recipe says, and write it to a model file. T
   "w.lower" = [[-1], [0]]    # (default for forms: the word itself; for lower and short-shape its neighbours, too)
 
   [options]                  # parameters of the estimator; those of inference, loss and optimizer as names, or as
-  l2 = 1.0                   # tables: inference = {name = "bp", damping = 0.1}; l2 = "auto" chooses it
+  l2 = 1.0                   # tables: inference = {name = "bp", damping = 0.1}
 
 DATA is text with one token a line and blank lines between sequences (chain; plain or .gz), or an .npz file: X and Y
 (grid), or nodes, node_counts, edges, edge_counts, edge_features (if any) and Y (graph). A label -1 is "not observed".
@@ -116,11 +116,9 @@ def run(arguments: argparse.Namespace) -> int | None:
 
 
 def _facts(crf: Any, seconds: float) -> dict[str, object]:
-    chosen = f"{crf.l2_:.3g}, the best of {len(crf.l2_path_)} on examples held out" if crf.l2_path_ else None
     return {
         "estimator": type(crf).__name__,
         "parameters": len(crf.theta_),
-        **({"l2": chosen} if chosen else {}),
         "iterations": crf.n_iter_,
         "objective": f"{crf.objective_:.8g}",
         "ended": crf.message_,

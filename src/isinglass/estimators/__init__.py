@@ -14,7 +14,7 @@ from isinglass.estimators.sequence.crf import ChainCRF
 from isinglass.estimators.sequence.hmm import HMM
 from isinglass.estimators.sequence.memm import MEMM
 from isinglass.learning.training.history import Epoch
-from isinglass.learning.training.penalty_search import L2Trial
+from isinglass.removed import missing_attribute
 
 __all__ = [
     "CRF",
@@ -30,7 +30,6 @@ __all__ = [
     "GaussianMRF",
     "GraphCRF",
     "GridCRF",
-    "L2Trial",
     "MultiLabelCRF",
     "VectorAutoregression",
     "diagnose",
@@ -38,3 +37,5 @@ __all__ = [
     "notes_of",
     "register",
 ]
+
+__getattr__ = missing_attribute(__name__)

@@ -88,9 +88,8 @@ class CRF(JointPredictions):
         Train in stages, each starting from the parameters of the one before. A stage is a mapping of the parameters
         that it changes, such as ``{"loss": "cl", "max_iter": 3}``, or the name of a loss. Predictions use the settings
         of the last stage.
-    l2 : float or "auto", default=1
-        The squared penalty of the parameters. "auto": chosen by three-fold cross-validation; then all examples are used
-        for training. See `l2_path_`.
+    l2 : float, default=1
+        The squared penalty of the parameters.
     edge_l2 : float, optional
         The squared penalty of edge parameters; by default `l2`.
     l1, edge_l1 : float
@@ -142,7 +141,7 @@ class CRF(JointPredictions):
     schedule: str = field(init=False)  # the places of parameters that some subclasses have
     optimizer: OptimizerLike = "auto"
     stages: StagesLike = None
-    l2: float | str = 1.0
+    l2: float = 1.0
     edge_l2: float | None = None
     l1: float = 0.0
     edge_l1: float | None = None

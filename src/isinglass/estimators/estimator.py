@@ -23,7 +23,6 @@ from isinglass.learning.optimizers.base import OptimResult
 from isinglass.learning.training.choices import Choices
 from isinglass.learning.training.history import Epoch
 from isinglass.learning.training.loop import doubt_of, warning_of
-from isinglass.learning.training.penalty_search import L2Trial, train_with_search
 from isinglass.learning.training.problem import TrainingProblem
 from isinglass.learning.training.stages import (
     Trained,
@@ -33,6 +32,7 @@ from isinglass.learning.training.stages import (
     stages_of,
     start_line,
     start_loss,
+    train_stages,
 )
 from isinglass.removed import RemovedOptions, refuse_removed_options
 from isinglass.runtime.compilation.progress import printing, working
@@ -84,8 +84,7 @@ class Estimator(RemovedOptions, BaseEstimator):  # type: ignore[misc]
     checkpoint : str or os.PathLike, optional
         A file to which the state of training is written after each iteration. If the file exists, training resumes from
         it, and gives the same bits as an uninterrupted run. A file of other data or settings is refused. Further stages
-        have their own files, ``run.stage1.npz`` and so on for ``run.npz``, and so has the search of ``l2="auto"``:
-        ``run.l2.npz``.
+        have their own files, ``run.stage1.npz`` and so on for ``run.npz``.
     callback : callable, optional
         Called with the progress of each iteration; training ends if it returns True.
     verbose : bool
@@ -98,10 +97,6 @@ class Estimator(RemovedOptions, BaseEstimator):  # type: ignore[misc]
         All parameters in one vector.
     history_ : list of Epoch
         One entry for each iteration.
-    l2_ : float
-        The squared penalty, given or chosen.
-    l2_path_ : list of L2Trial
-        With ``l2="auto"``: the penalties that were tried, in this order, with the losses on held-out examples.
     n_iter_, converged_, objective_, message_
         For the last stage of training: the number of iterations, whether the tolerance was reached, the objective (of
         optimizers that go through examples one after the other, that of the last epoch), and why training ended.
@@ -116,7 +111,7 @@ class Estimator(RemovedOptions, BaseEstimator):  # type: ignore[misc]
     callback: Callback = None
     checkpoint: Checkpoint = None
     class_weight: ClassWeight = None
-    l2: float | str = 0.0
+    l2: float = 0.0
     max_iter: int = 200
     n_jobs: int | None = None
     optimizer: OptimizerLike = "auto"
@@ -133,8 +128,6 @@ class Estimator(RemovedOptions, BaseEstimator):  # type: ignore[misc]
 
     theta_: FloatArray
     history_: list[Epoch]
-    l2_: float
-    l2_path_: list[L2Trial]
     started_from_: str | None = None
 
     def _choices(self) -> Choices:
@@ -204,19 +197,19 @@ class Estimator(RemovedOptions, BaseEstimator):  # type: ignore[misc]
             if self.verbose:
                 print(line, flush=True)
         with no_convergence_warnings():  # whether inference converged is in history_
-            trained, self.l2_path_, unfinished = train_with_search(stages, problems, before, self.checkpoint)
-        self._set_result(trained.found, trained.problem.chosen.l2)
+            trained = train_stages(stages, problems, before)
+        self._set_result(trained.found)
         self._keep(stages[trained.stage], trained)
-        where = "the search for l2" if unfinished else self._where(trained.stage)
         remedy = SAMPLED if problems[trained.stage].sampled else self._remedy
-        for text in (warning_of(trained.found, where, remedy), doubt_of(trained.found, trained.problem.chosen.loss)):
+        stopped = warning_of(trained.found, self._where(trained.stage), remedy)
+        for text in (stopped, doubt_of(trained.found, trained.problem.chosen.loss)):
             if text is not None:
                 warn_of_convergence(text, stacklevel=4)
         return self
 
-    def _set_result(self, found: OptimResult, l2: float) -> None:
+    def _set_result(self, found: OptimResult) -> None:
         """Set what every training finds."""
-        self.theta_, self.l2_ = found.x, l2
+        self.theta_ = found.x
         self.n_iter_, self.converged_, self.objective_ = found.iterations, found.converged, found.value
         self.message_ = found.message
 

@@ -7,7 +7,6 @@ What belongs to one machine or one run, `checkpoint`, is not kept.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -19,7 +18,6 @@ from isinglass.estimators.encoding import decoded, encoded
 from isinglass.io.arrays import read_arrays, write_arrays
 from isinglass.io.files import PathLike, shown_path
 from isinglass.learning.training.history import history_of, history_rows
-from isinglass.learning.training.penalty_search import path_of, path_rows
 from isinglass.registry import Registry, require_declared
 from isinglass.typing import Array
 
@@ -89,7 +87,6 @@ def save(estimator: Any, path: PathLike, notes: Mapping[str, Any] | None = None)
         "parameters": {name: encoded(value, name) for name, value in given.items() if name not in left_out},
         **further,
         **{name: kind(getattr(estimator, f"{name}_")) for name, kind in _FACTS.items()},
-        **({"l2": float(estimator.l2_)} if hasattr(estimator, "l2_") else {}),
         **({} if notes is None else {"notes": dict(notes)}),
     }
     estimator._check()  # as `load` does
@@ -97,7 +94,6 @@ def save(estimator: Any, path: PathLike, notes: Mapping[str, Any] | None = None)
         "theta": estimator.theta_,
         "history": history_rows(estimator.history_),
         "objective": np.float64(estimator.objective_),
-        **({"l2-path": path_rows(estimator.l2_path_)} if getattr(estimator, "l2_path_", None) else {}),
         **arrays,
     }
     write_arrays(path, arrays, schema=_schema(type(estimator)), version=estimator.version, metadata=metadata)
@@ -131,21 +127,8 @@ def load_as(cls: type[Any], path: PathLike) -> Any:
     if objective is None or objective.dtype != np.float64 or objective.shape != ():
         raise saved.error("an objective, one number", "something else")
     estimator.objective_ = float(objective)
-    _restore_l2(estimator, saved)
     estimator._restore(saved)
     return estimator
-
-
-def _restore_l2(estimator: Any, saved: Saved) -> None:
-    """Set the penalty of squares that was given or chosen; files of older versions have none but the parameter."""
-    found = saved.optional("l2", float)
-    if found is None and isinstance(estimator.l2, int | float) and "l2" in estimator.get_params(deep=False):
-        found = float(estimator.l2)
-    if found is None:
-        return
-    saved.require(0 <= found < math.inf, "a penalty l2", f"{found}")
-    rows = saved.file.arrays.get("l2-path")
-    estimator.l2_, estimator.l2_path_ = found, [] if rows is None else path_of(rows, saved.name)
 
 
 def load(path: PathLike) -> Any:

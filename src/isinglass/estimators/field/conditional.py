@@ -34,7 +34,6 @@ from isinglass.models import ConditionedModel, Conditioning, Model
 from isinglass.potentials import Potentials
 from isinglass.runtime.array_pool import Pool
 from isinglass.runtime.cached_property import cached_property
-from isinglass.segments import ranges, starts
 from isinglass.typing import Array, IntArray, Mask
 from isinglass.validation import array_of
 
@@ -111,19 +110,6 @@ class Patterns(Data):
     def sizes(self) -> IntArray:
         """How many variables of each sample are no inputs."""
         return self.n_free
-
-    def subset(self, chosen: IntArray) -> Patterns:
-        """Return some samples."""
-        where, weights = ranges(starts(self.n_free)[chosen], self.n_free[chosen]), self.weights
-        return Patterns(
-            self.part(chosen[:1], None),
-            self.labels[where],
-            None if weights is None else weights[where],
-            part=lambda rows, like: self.part(chosen[rows], like),
-            arrays=self.arrays,
-            numbers=self.examples[chosen],
-            n_free=self.n_free[chosen],
-        )
 
     def split(self) -> list[Data]:
         """Cut the samples into blocks, each with a model of its own."""

@@ -48,7 +48,7 @@ from isinglass.learning.markov.priors import Penalties, Prior, make_prior
 from isinglass.learning.markov.statistics.support import vanishing_cells
 from isinglass.learning.optimizers import Lbfgs, make_optimizer
 from isinglass.learning.training.checks import example_weights, positive_weights, refuse_spins, renamed
-from isinglass.learning.training.choices import Choices, GraphChoices, is_automatic, l2_of, training_choices
+from isinglass.learning.training.choices import Choices, GraphChoices, l2_of, training_choices
 from isinglass.learning.training.stages import Trained
 from isinglass.losses import Likelihood
 from isinglass.models import Model, ModelFamily, table_model
@@ -87,10 +87,9 @@ class MRF(Statistics):
     optimizer : str or Optimizer, default="lbfgs"
         Methods with their own updates ("closed-form", "ipf", "scaling", "em") ignore it. Methods that sample make
         `max_iter` steps of "sgd", or of another minibatch optimizer; they have no test of convergence.
-    l2 : float or "auto", default=0
+    l2 : float, default=0
         The squared penalty, added to the *sum* over samples. Without a penalty the optimal potential of a configuration
-        that never occurs is minus infinity, and only the tolerance of the optimizer keeps it finite. "auto": chosen by
-        three-fold cross-validation; then all samples are used for training. See `l2_path_`.
+        that never occurs is minus infinity, and only the tolerance of the optimizer keeps it finite.
     prior : "gaussian", "laplace", "group", "horseshoe", "dirichlet" or Prior, optional
         A prior of the parameters, instead of `l2` (`isinglass.learning.markov.priors`). "group" and "horseshoe" set
         whole edge tables to exactly zero. A Dirichlet prior adds pseudo-counts, and needs "closed-form" or "ipf"; see
@@ -159,7 +158,7 @@ class MRF(Statistics):
     iterations: int | str | None = None
     gradient: GradientLike = "envelope"
     optimizer: OptimizerLike = "lbfgs"
-    l2: float | str = 0.0
+    l2: float = 0.0
     prior: str | Prior | None = None
     tied: bool = False
     tol: float = 1e-5
@@ -267,17 +266,11 @@ class MRF(Statistics):
         method = make_method(self.method)
         chosen = training_choices(self, method.loss, penalties.l1)
         optimizer = optimizer_for(self, method, chosen.optimizer, penalties)
-        if chosen.automatic and (method.facts.sampled or not method.facts.penalised):
-            expected = "a number" if method.facts.penalised else "0"
-            raise InputError(
-                "l2", f"{expected} for method={method.name!r}", f"{self.l2!r}", "use method='ml' or 'pseudo'"
-            )
         made = MarkovChoices(
             loss=chosen.loss,
             optimizer=optimizer,
             l2=penalties.l2,
             jobs=chosen.jobs,
-            automatic=chosen.automatic,
             method=method,
             algorithm=self._algorithm(),
             rule=rule(self.gradient),
@@ -292,7 +285,7 @@ class MRF(Statistics):
         l2 = l2_of(self)
         if self.prior is None:
             return Penalties(l2=l2)
-        if l2 or is_automatic(self.l2):
+        if l2:
             raise InputError("l2", "0 if a prior is given", f"{self.l2!r}", "leave out one of them")
         return make_prior(self.prior).penalties()
 

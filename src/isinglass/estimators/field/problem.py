@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -59,26 +59,6 @@ class MarkovProblem(TrainingProblem):
     def objective(self) -> MarkovObjective:
         """Return what is minimised."""
         return self._objective
-
-    @property
-    def units(self) -> IntArray:
-        """How many of the user's samples each sample stands for; in a table, the counts of its cells."""
-        samples = self.samples
-        if samples.counts is not None:
-            return samples.counts
-        whole = samples.weights == np.rint(samples.weights)
-        if not whole.all():
-            got, remedy = f"{samples.weights[~whole][0]:g}", "give l2 a number"
-            raise InputError("counts", "whole numbers for l2='auto', which holds samples out", got, remedy)
-        return np.asarray(samples.weights, np.int64)
-
-    def subset(self, rows: IntArray) -> MarkovProblem:
-        """Return the problem of some samples; equal ones weigh alike."""
-        samples, units = self.samples, self.units
-        counts = np.bincount(rows, minlength=len(units))
-        seen = counts > 0
-        weights = samples.weights[seen] * counts[seen] / units[seen]
-        return replace(self, samples=Samples(samples.states[seen], weights, counts[seen]))
 
     def part_objective(self, rows: IntArray) -> MarkovObjective:
         """Return the objective whose gradients are sampled."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from isinglass.errors import InputError, warn_of_convergence
+from isinglass.errors import warn_of_convergence
 from isinglass.estimators.parameters import (
     Callback,
     Checkpoint,
@@ -27,9 +27,8 @@ class LogLinearSequence(SequenceEstimator):
 
     Parameters
     ----------
-    l2 : float or "auto", default=1
-        The squared penalty of the parameters. "auto": chosen by three-fold cross-validation; then all sequences are
-        used for training. See `l2_path_`.
+    l2 : float, default=1
+        The squared penalty of the parameters.
     l1 : float
         The absolute-value penalty. With it the optimizer is OWL-QN, and many parameters are zero.
     state_features : "seen" or "all", default="seen"
@@ -46,7 +45,7 @@ class LogLinearSequence(SequenceEstimator):
 
     loss: LossLike = field(init=False)  # the places of parameters that some subclasses have
     optimizer: OptimizerLike = "auto"
-    l2: float | str = 1.0
+    l2: float = 1.0
     l1: float = 0.0
     state_features: str = "seen"
     min_count: int = 1
@@ -109,13 +108,11 @@ class LogLinearSequence(SequenceEstimator):
         """
         known = hasattr(self, "theta_")
         chosen = self._choices()
-        if chosen.automatic and not hasattr(self, "l2_"):
-            raise InputError("l2", "a number for partial_fit", f"{self.l2!r}", "or choose it with fit first")
         problem = problem_of(self, chosen, X, Y, sample_weight, known=known, classes=classes, grow=True)
         if not known:
-            self.history_, self.l2_path_ = [], []
+            self.history_ = []
         found = one_epoch(problem, self)
-        self._set_result(found, chosen.l2)
+        self._set_result(found)
         self._set(problem)
         self._optimizer_state = found.state
         if not found.converged and "finite" in found.message:

@@ -82,17 +82,12 @@ class ChainProblem(TrainingProblem):
 
     def part_objective(self, rows: IntArray) -> SequenceObjective:
         """Return the objective of some sequences, with their share of the penalty."""
-        part = self.subset(rows)
-        return self._of(part.data, part.labels, part.weights, self.chosen.l2 * len(rows) / self.n_examples)
-
-    def subset(self, rows: IntArray) -> ChainProblem:
-        """Return the problem of some sequences."""
         offsets = self.data.offsets
         sizes = np.diff(offsets)[rows]
         tokens = ranges(offsets[rows], sizes)
         data = replace(self.data, tokens=by_token(csr_array(self.data.X[tokens])), offsets=starts(sizes))
         weights = None if self.weights is None else self.weights[tokens]
-        return replace(self, data=data, labels=self.labels[tokens], weights=weights, validation=None)
+        return self._of(data, self.labels[tokens], weights, self.chosen.l2 * len(rows) / self.n_examples)
 
     def validation_objective(self) -> SequenceObjective | None:
         """Return the loss of the validation data, without penalties."""

@@ -24,6 +24,7 @@ from isinglass.learning.optimizers.descent import Descent
 from isinglass.learning.optimizers.stochastic.minibatch import MiniBatch
 from isinglass.learning.training.checks import refuse_hidden, renamed
 from isinglass.models import Model
+from isinglass.removed import refuse_removed
 from isinglass.typing import Array, FloatArray, IntArray
 from isinglass.validation import flag, jobs_of, number, whole_number
 
@@ -31,7 +32,6 @@ AUTOMATIC = "auto"
 RATE, DECAY = 0.3, 0.1  # of AdaGrad, where gradients are estimates and no optimizer is chosen
 GAP = 100.0  # times tol is the relative duality gap that ends a run, where no optimizer is chosen
 USUAL = 1e-4  # the tol of estimators, for which the ftol of optimizers is; decreases fall as squares of gradients
-START = 1.0  # the l2 that a search for it begins with
 MOST_ITERATIONS = 10  # of an inference by name that training goes back through, unless the user gives a number
 
 
@@ -50,7 +50,6 @@ class Penalty(NamedTuple):
 class Choices:
     """What the parameters of an estimator stand for, whatever is trained.
 
-    `automatic`: `l2` is to be chosen (`isinglass.learning.training.penalty_search`), and stands for a first value.
     `suited`: the optimizer was left to the library.
     """
 
@@ -58,12 +57,7 @@ class Choices:
     optimizer: Optimizer[Any]
     l2: float
     jobs: int
-    automatic: bool = False
     suited: bool = False
-
-    def with_l2(self, l2: float) -> Self:
-        """Return the same choices with another penalty of squares."""
-        return replace(self, l2=l2, optimizer=with_penalty(self.optimizer, l2))
 
     def for_labels(self, labels: IntArray) -> Self:
         """Return the choices with an optimizer for hidden labels, where none was chosen; else refuse these labels."""
@@ -165,16 +159,11 @@ def training_choices(
     if optimizer.latent and not loss.facts.completes:
         able = " or ".join(repr(name) for name, cls in losses.LOSSES.items() if cls.facts.completes)
         raise InputError("loss", f"a hinge ({able}) for optimizer {optimizer.name!r}", repr(loss.name), "use 'lbfgs'")
-    automatic = is_automatic(estimator.l2)
-    if automatic and loss.facts.sampled:
-        expected = f"a number with loss {loss.name!r}, whose values are estimates"
-        raise InputError("l2", expected, repr(AUTOMATIC), "compare scores of fits with several numbers instead")
     return Choices(
         loss=loss,
         optimizer=optimizer,
         l2=l2_of(estimator),
         jobs=jobs_of(estimator.n_jobs),
-        automatic=automatic,
         suited=is_automatic(estimator.optimizer),
     )
 
@@ -185,13 +174,10 @@ def is_automatic(given: object) -> bool:
 
 
 def l2_of(estimator: Any) -> float:
-    """Return the penalty of squares; where it is left open, the one that was chosen, or that a search begins with."""
-    given = estimator.l2
-    if is_automatic(given):
-        return float(getattr(estimator, "l2_", START))
-    if isinstance(given, str):
-        raise InputError("l2", f"a number of at least 0, or {AUTOMATIC!r}", f"{given!r:.40}")
-    return number(given, "l2", 0, math.inf)
+    """Return the penalty of squares."""
+    if is_automatic(estimator.l2):
+        refuse_removed("l2='auto'")
+    return number(estimator.l2, "l2", 0, math.inf)
 
 
 def algorithm_of(crf: Any) -> Algorithm:

@@ -14,7 +14,6 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from isinglass.errors import InputError
 from isinglass.gradients.taping import FULL_BYTES
 from isinglass.inference.algorithm import Algorithm, threaded_in_parts
 from isinglass.learning.objective import Objective
@@ -104,22 +103,6 @@ class TrainingProblem(ABC):
         """Return other choices for the same data."""
         return replace(self, chosen=chosen)
 
-    def with_l2(self, l2: float) -> Self:
-        """Return another penalty of squares for the same data."""
-        return self.with_choices(self.chosen.with_l2(l2))
-
-    @property
-    def units(self) -> IntArray:
-        """How many examples, which folds may part, each example stands for."""
-        return np.ones(self.n_examples, np.int64)
-
-    def subset(self, rows: IntArray) -> Self:
-        """Return the problem of some examples, with the same parameters and no validation data; for ``l2="auto"``.
-
-        An example that stands for several (`units`) may be named several times.
-        """
-        raise InputError("l2", "a number for this estimator", "'auto'", "its problems have no `subset`")
-
 
 @dataclass(frozen=True, eq=False)
 class Data:
@@ -156,10 +139,6 @@ class Data:
     def sizes(self) -> IntArray:
         """How many variables each example has."""
         return sizes_of(self.model)
-
-    def subset(self, chosen: IntArray) -> Data:
-        """Return some examples, to be cut into blocks."""
-        return self.rows(chosen)
 
     def rows(self, chosen: IntArray, like: Model | None = None) -> Data:
         """Return some examples, in one block."""
@@ -236,13 +215,6 @@ class GraphProblem(TrainingProblem):
         """Go on with what a checkpoint has of the examples."""
         if self.chosen.loss.facts.sampled:
             self.keeping.restore(evaluations, memory, self.n_examples)
-
-    def subset(self, rows: IntArray) -> Self:
-        """Return the problem of some examples."""
-        if not self.chosen.algorithm.splits:
-            expected = "a number where options of the inference are arrays over factors"
-            raise InputError("l2", expected, "'auto'", "give numbers to the inference")
-        return replace(self, data=self.data.subset(rows), validation=None)
 
     def tape(self) -> str | None:
         """Return the tape of an inference that training goes back through, "full" or "sqrt"; None: there is none."""
