@@ -23,6 +23,7 @@ REMOVED: dict[str, str] = {
     "isinglass.estimators.L2Trial": "use scikit-learn's GridSearchCV",
     "l2='auto'": "use scikit-learn's GridSearchCV over l2",
     # chains of second order
+    "ChainCRF(order=)": "use pairs (label before, label) as labels, and forbid those that do not overlap",
     # methods of learning
     # maximisers
     # files

@@ -11,11 +11,10 @@ X = [[["w=the"], ["w=dog"]], [["w=a"], ["w=dog"], ["w=barks"]], [["w=dog"], ["w=
 Y = [["D", "N"], ["D", "N", "V"], ["N", "V"]]
 
 
-@pytest.mark.parametrize("kind", ["crf", "second", "hmm", "memm"])
+@pytest.mark.parametrize("kind", ["crf", "hmm", "memm"])
 def test_sequences(kind):
     made = {
         "crf": ig.ChainCRF(l2=0.1, bias=True, boundary=True),
-        "second": ig.ChainCRF(l2=0.1, order=2),
         "hmm": ig.HMM(),
         "memm": ig.MEMM(l2=0.1),
     }[kind].fit(X, Y)

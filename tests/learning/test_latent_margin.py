@@ -154,11 +154,9 @@ def test_cccp_decreases_at_every_step(name, inner):
         assert (f.completed(crf.theta_)(crf.theta_)[0] - crf.objective_) == pytest.approx(0, abs=1e-9)
 
 
-@pytest.mark.parametrize("options", [{}, {"boundary": True}, {"order": 2}])
+@pytest.mark.parametrize("options", [{}, {"boundary": True}])
 @pytest.mark.parametrize("inner", ["cutting-plane", "bcfw"])
 def test_cccp_on_chains(options, inner):
-    if inner == "bcfw" and "order" in options:
-        pytest.skip("planes of chains of second order are not known")
     X, Y = chains(1, hidden=0.3)
     values = []
     crf = ig.ChainCRF(

@@ -156,8 +156,10 @@ def test_frank_wolfe_goes_on_from_its_file(tmp_path):
 def test_functions_without_planes_are_refused():
     with pytest.raises(ig.InputError, match="f: expected the objective of an estimator"):
         BlockFrankWolfe(l2=1.0).minimise(lambda x: (float(x @ x), 2 * x), np.zeros(2))
+    crf = ig.ChainCRF()
+    likelihood = crf._problem(crf._choices(), *chains(), None, None).objective()
     with pytest.raises(ig.InputError, match="where each sequence has a plane of its own"):
-        ig.ChainCRF(loss="margin", optimizer="bcfw", order=2).fit(*chains())
+        likelihood.planes(np.zeros(likelihood.size), np.array([0]))
 
 
 def test_pegasos_agrees():

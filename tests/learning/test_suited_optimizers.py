@@ -60,7 +60,7 @@ def test_the_choice_follows_loss_and_penalties():
     assert name(loss="margin", optimizer="lbfgs") == name(loss="margin", l2=0) == "lbfgs"
     assert name(ig.GraphCRF, loss="margin", edge_l2=0) == "lbfgs"
     assert name(loss="margin", l1=0.1) == name(l1=0.1) == "owlqn"
-    assert name(loss="margin", order=2) == name(loss="slack") == name(loss=ig.losses.Margin("f1")) == "cutting-plane"
+    assert name(loss="slack") == name(loss=ig.losses.Margin("f1")) == "cutting-plane"
     assert name(loss="perceptron") == name(loss="viterbi", l2=0) == "averaged-perceptron"
     assert name(ig.GraphCRF, loss="pcd") == name(ig.GraphCRF, loss="pcd", optimizer="lbfgs") == "adagrad"
     with pytest.raises(ig.InputError, match="optimizer"):

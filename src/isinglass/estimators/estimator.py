@@ -64,7 +64,7 @@ class Estimator(RemovedOptions, BaseEstimator):  # type: ignore[misc]
         The loss that is minimised. Some losses start from another one, see `started_from_`.
     optimizer : str or Optimizer, default="auto"
         "auto": "lbfgs", unless another one suits the loss (``facts.optimizer``). For "margin" and "slack", if every
-        parameter has a squared penalty: "bcfw" on chains of first order, else "cutting-plane", until the relative
+        parameter has a squared penalty: "bcfw" on chains, else "cutting-plane", until the relative
         duality gap is 100 times `tol`; "cccp", if labels are not observed. For "perceptron": "averaged-perceptron".
         For losses that sample: "adagrad".
     class_weight : "balanced", dict or array, optional

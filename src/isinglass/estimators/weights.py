@@ -73,10 +73,6 @@ def state_weights(estimator: Any) -> Iterator[Weight]:
 
 
 def transition_matrices(estimator: Any) -> dict[str, Matrix]:
-    """Return the table of transitions; of second order, one more for each label before the two."""
+    """Return the table of transitions."""
     labels = list(estimator.classes_)
-    found = {"transition": Matrix(np.asarray(estimator.parameters_["transition"]), labels, labels)}
-    second = estimator.parameters_.get("second")
-    for before, part in zip([*labels, "(none)"], [] if second is None else second, strict=False):
-        found[f"second, after {before}"] = Matrix(np.asarray(part), labels, labels)
-    return found
+    return {"transition": Matrix(np.asarray(estimator.parameters_["transition"]), labels, labels)}

@@ -74,7 +74,7 @@ class SequenceObjective:
         self.penalty = np.broadcast_to(np.asarray(self.l2, np.float64), self.model.size)
         self.rooms, self.slopes = local(), np.empty((0, 0))
         paired = self.loss.facts.uses == "beliefs"  # their derivatives need the beliefs of all pairs
-        most = min(PIECE, max(_FEWEST, _MOST_PAIRS // self.model.states.count**2)) if paired else PIECE
+        most = min(PIECE, max(_FEWEST, _MOST_PAIRS // self.model.features.card**2)) if paired else PIECE
         self.pieces = [(first, last, self.piece(first, last)) for first, last in self.data.pieces(most)]
         self.known = KnownPieces.of(self)
 
@@ -135,18 +135,18 @@ class SequenceObjective:
 
     def planes(self, theta: FloatArray, rows: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return the hinges of some sequences, without penalties, and their derivatives (rows, size)."""
-        if not isinstance(self.loss, HingeLoss) or self.X is None or self.model.order != 1:
-            expected = "a hinge ('margin') and order=1, where each sequence has a plane of its own ('bcfw')"
+        if not isinstance(self.loss, HingeLoss) or self.X is None:
+            expected = "a hinge ('margin'), where each sequence has a plane of its own ('bcfw')"
             raise InputError("loss", expected, repr(self.loss.name), "use optimizer 'cutting-plane'")
         sizes = np.diff(self.data.offsets)[rows]
         tokens = ranges(self.data.offsets[rows], sizes)
         weights = np.ones(len(tokens)) if self.weights is None else self.weights[tokens]
         completion = None if self.completion is None else self.completion[tokens]
-        piece = Piece(0, starts(sizes), self.labels[tokens], weights, self.model.states, completion)
+        piece = Piece(0, starts(sizes), self.labels[tokens], weights, self.model.features.card, completion)
         X = csr_array(self.X[tokens])
         part = Sequences(self.model.features.compiled(X), piece.offsets)
         tables = self.model.tables(theta, part.tokens)
-        scores = np.zeros((len(tokens), width_of(self.model.states.count)))
+        scores = np.zeros((len(tokens), width_of(self.model.features.card)))
         part.scores(tables, 0, len(rows), scores)
         found = hinge_planes(self.loss, piece, scores, Transition(tables.transition), X, self.model)
         self.proved = self.proved and bool(piece.missed[0] == 0)
@@ -164,9 +164,9 @@ class SequenceObjective:
 
     @property
     def sweeps(self) -> bool:
-        """Whether `sweep` can make the steps of block-coordinate Frank-Wolfe: for margins of first order."""
+        """Whether `sweep` can make the steps of block-coordinate Frank-Wolfe: for margins."""
         known = self.completion is not None or bool((self.labels >= 0).all())
-        return has_sweep(self.loss, self.model.order) and known and self.X is not None
+        return has_sweep(self.loss) and known and self.X is not None
 
     @cached_property
     def sweep(self) -> ChainSweep:
@@ -181,7 +181,7 @@ class SequenceObjective:
         tokens = slice(int(offsets[0]), int(offsets[-1]))
         weights = np.ones(tokens.stop - tokens.start) if self.weights is None else self.weights[tokens]
         completion = None if self.completion is None else self.completion[tokens]
-        return Piece(first, offsets - offsets[0], self.labels[tokens], weights, self.model.states, completion)
+        return Piece(first, offsets - offsets[0], self.labels[tokens], weights, self.model.features.card, completion)
 
     def room(self) -> Room:
         """Return the arrays of this thread."""
@@ -215,14 +215,9 @@ class SequenceObjective:
         room = self.room()
         scores = room.take("scores", len(slopes), width_of(transition.card))
         self.data.scores(tables, first, last, scores)
-        if self.model.order == 1:
-            return self.of_piece(piece, scores, transition, slopes, room)
-        wide = room.take("slopes", *scores.shape)
-        sums = self.of_piece(piece, scores, transition, wide, room)
-        slopes[:, : piece.states.card] = piece.states.collect(wide[:, : transition.card])
-        return sums
+        return self.of_piece(piece, scores, transition, slopes, room)
 
 
-def has_sweep(loss: Loss, order: int) -> bool:
+def has_sweep(loss: Loss) -> bool:
     """Tell whether block-coordinate Frank-Wolfe has compiled passes for a loss of chains."""
-    return order == 1 and isinstance(loss, HingeLoss) and not (loss.by_slack or loss.by_counts)
+    return isinstance(loss, HingeLoss) and not (loss.by_slack or loss.by_counts)

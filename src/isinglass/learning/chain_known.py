@@ -50,10 +50,10 @@ class KnownPieces:
 
     @classmethod
     def of(cls, objective: SequenceObjective) -> KnownPieces | None:
-        """Return the sequences; None if it is another loss, of second order, or if labels are not known."""
+        """Return the sequences; None if it is another loss, or if labels are not known."""
         parts = [piece for _, _, piece in objective.pieces]
         whole = all((piece.every | (np.diff(piece.offsets) == 0)).all() for piece in parts)
-        if objective.model.order != 1 or objective.of_piece is not likelihood or not whole:
+        if objective.of_piece is not likelihood or not whole:
             return None
         weights = np.concatenate([np.zeros(0), *(piece.sequence_weights for piece in parts)])
         return cls(weights, int(np.diff(objective.data.offsets).max(initial=0)))

@@ -20,7 +20,6 @@ from isinglass.inference.chain.exact import Posterior, Room, Transition, derivat
 from isinglass.learning.chain_margin import hinge
 from isinglass.losses import HingeLoss, Loss
 from isinglass.losses.loss import Differentiate, Evaluation, LossFacts, LossProblem, ScoringLoss
-from isinglass.models.chain.label_states import LabelStates
 from isinglass.models.chain.model import ends_of
 from isinglass.runtime.cached_property import cached_property
 from isinglass.segments import ranges, starts
@@ -42,9 +41,10 @@ class Piece:
     labels : int array (tokens,)
         -1: not observed.
     weights : array (tokens,)
-    states : LabelStates
+    card : int
+        The number of labels.
     completion : int array (tokens,) or None
-        States that stand for labels that were not observed, in hinge losses.
+        Labels that stand for those that were not observed, in hinge losses.
     missed : array (1,)
         How many sequences of the last evaluation had no proved maximum; written by hinge losses.
     """
@@ -53,14 +53,9 @@ class Piece:
     offsets: IntArray
     labels: IntArray
     weights: FloatArray
-    states: LabelStates
+    card: int
     completion: IntArray | None = None
     missed: FloatArray = field(default_factory=lambda: np.zeros(1))
-
-    @cached_property
-    def codes(self) -> IntArray:
-        """The state of each token, -1 where it is not known."""
-        return self.states.codes(self.labels, self.offsets)
 
     @cached_property
     def sequence_weights(self) -> FloatArray:
@@ -151,7 +146,7 @@ def likelihood(piece: Piece, scores: FloatArray, transition: Transition, slopes:
     last, weights, partly = len(piece.offsets) - 1, piece.sequence_weights, piece.partly
     counts = np.zeros_like(transition.log)
     on = np.where(piece.every, weights, 0.0)
-    value, bad = known_paths(0, last, piece.offsets, piece.codes, on, scores, transition.log, counts)
+    value, bad = known_paths(0, last, piece.offsets, piece.labels, on, scores, transition.log, counts)
     if bad >= 0:
         piece.refuse(bad, "one that the model forbids")
     clamped = _clamped(piece, scores, transition) if len(partly) else None
@@ -164,15 +159,15 @@ def likelihood(piece: Piece, scores: FloatArray, transition: Transition, slopes:
         value -= float((weights[partly] * clamped.log_z).sum())
         slopes[piece.tokens_of(partly)] -= clamped.nodes
         total = total - clamped.transitions(weights[partly])
-    less_known(0, last, piece.offsets, piece.codes, piece.every, weights, slopes)
+    less_known(0, last, piece.offsets, piece.labels, piece.every, weights, slopes)
     return value, total
 
 
 def _clamped(piece: Piece, scores: FloatArray, transition: Transition) -> Posterior:
     """Run the sequences whose labels are partly known, with those ruling out all others."""
     rows = piece.tokens_of(piece.partly)
-    kept, y, labels = scores[rows], piece.labels[rows, None], piece.states.label_of
-    kept[:, : len(labels)][(y >= 0) & (y != labels)] = -np.inf
+    kept, y = scores[rows], piece.labels[rows, None]
+    kept[:, : piece.card][(y >= 0) & (y != np.arange(piece.card))] = -np.inf
     offsets = starts(np.diff(piece.offsets)[piece.partly])
     return posterior(kept, offsets, transition)
 
@@ -213,10 +208,10 @@ def univariate(
     found, k = posterior(scores, piece.offsets, transition, room=room), transition.card
     require_possible(found.log_z, piece.first)
     rows = np.flatnonzero((piece.labels >= 0) & (piece.weights > 0))
-    values, bars = loss.terms(piece.states.collect(found.nodes[rows, :k]), piece.labels[rows])
+    values, bars = loss.terms(found.nodes[rows, :k], piece.labels[rows])
     _require_believed(~np.isfinite(values), rows, piece)
     node_bars = np.zeros((len(piece.labels), k))
-    node_bars[rows] = piece.weights[rows, None] * piece.states.spread(bars)
+    node_bars[rows] = piece.weights[rows, None] * bars
     slopes[:] = 0.0
     slopes[:, :k], totals = derivative(found, node_bars, None)
     return float((piece.weights[rows] * values).sum()), totals
@@ -225,9 +220,9 @@ def univariate(
 def clique(
     loss: ScoringLoss, piece: Piece, scores: FloatArray, transition: Transition, slopes: FloatArray, room: Room
 ) -> Sums:
-    """Sum a function of the belief of pairs of states over known neighbours; the weight is the mean of the two."""
+    """Sum a function of the belief of pairs of labels over known neighbours; the weight is the mean of the two."""
     found, k = posterior(scores, piece.offsets, transition, room=room), transition.card
-    y, after = piece.codes, piece.after
+    y, after = piece.labels, piece.after
     require_possible(found.log_z, piece.first)
     rows = after[(y[after] >= 0) & (y[after - 1] >= 0)]
     weights = (piece.weights[rows] + piece.weights[rows - 1]) / 2

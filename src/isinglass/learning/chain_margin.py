@@ -96,7 +96,7 @@ def _worst(loss: HingeLoss, piece: Piece, right: IntArray, scores: FloatArray, t
 
 def _by_counts(piece: Piece, right: IntArray, scores: FloatArray, transition: Transition) -> Worst:
     """Maximise score and F1 cost of each sequence; its label 1, of two, is the positive one."""
-    require(piece.states.card == 2, "cost", "two labels, where it is 'f1'", f"{piece.states.card}", "use 'hamming'")
+    require(piece.card == 2, "cost", "two labels, where it is 'f1'", f"{piece.card}", "use 'hamming'")
     _require_even(piece)
     found, costs, k = right.copy(), np.zeros(len(piece.offsets) - 1), transition.card
     for s, (begin, end) in enumerate(pairwise(piece.offsets.tolist())):
@@ -105,7 +105,7 @@ def _by_counts(piece: Piece, right: IntArray, scores: FloatArray, transition: Tr
             continue
         n = int((y == 1).sum())
         table = f1_table(n, int((y == 0).sum()))
-        steps = np.where(y == 1, 1, np.where(y == 0, n + 1, 0))[:, None] * (piece.states.label_of == 1)
+        steps = np.where(y == 1, 1, np.where(y == 0, n + 1, 0))[:, None] * [0, 1]
         paths = CountedPaths(scores[begin:end, :k], transition.log, steps, table.size)
         flat = table.T.ravel()
         best = int(np.argmax(paths.heights + flat))
@@ -251,12 +251,12 @@ def _features(piece: Piece, labels: IntArray, X: csr_array, model: SequenceModel
 
 
 def _costs(loss: HingeLoss, piece: Piece, card: int) -> FloatArray:
-    """Return the cost of each state of each token (see `losses.costs`)."""
+    """Return the cost of each label of each token (see `losses.costs`)."""
     _, share = _shares(piece)
     extra = np.zeros((len(share), card))
     if loss.cost is not None:
         seen = piece.labels >= 0
-        table = piece.states.spread(cost_matrix(loss.cost, piece.states.card))
+        table = cost_matrix(loss.cost, piece.card)
         extra[seen] = share[seen, None] * table[piece.labels[seen]]
     return extra
 
@@ -272,14 +272,14 @@ def _shares(piece: Piece) -> tuple[FloatArray, FloatArray]:
 
 
 def right_states(piece: Piece, scores: FloatArray, transition: Transition) -> IntArray:
-    """Return the states of the right labels; hidden ones are completed by the best, unless that was done."""
+    """Return the right labels; hidden ones are completed by the best, unless that was done."""
     if piece.completion is not None:
         return piece.completion
-    right, hidden = piece.codes.copy(), np.flatnonzero(~piece._whole(piece.labels >= 0))
+    right, hidden = piece.labels.copy(), np.flatnonzero(~piece._whole(piece.labels >= 0))
     if len(hidden):
         rows = piece.tokens_of(hidden)
-        kept, y, labels = scores[rows], piece.labels[rows, None], piece.states.label_of
-        kept[:, : len(labels)][(y >= 0) & (y != labels)] = -np.inf
+        kept, y = scores[rows], piece.labels[rows, None]
+        kept[:, : piece.card][(y >= 0) & (y != np.arange(piece.card))] = -np.inf
         right[rows], _ = best_labels(kept, starts(np.diff(piece.offsets)[hidden]), transition)
     return right
 

@@ -122,8 +122,7 @@ class SequenceEstimator(ExplainedSequence):
         """
         data, rules = self._data(X, forced, allowed, forbidden)
         n = whole_number(n, "n", 1)
-        found = self._run(data, rules, partial(_n_best, n=n))
-        names = [self.classes_[y] for y in self.model_.states.label_of.tolist()]
+        found, names = self._run(data, rules, partial(_n_best, n=n)), self.classes_
         return [
             [([names[y] for y in path], value) for path, value in zip(paths.tolist(), values.tolist(), strict=True)]
             for paths, values in chain.from_iterable(found)
@@ -143,7 +142,7 @@ class SequenceEstimator(ExplainedSequence):
         draw = generator(random_state)
         found = self._run(data, rules, partial(posterior, back=False), _log_z)
         codes = np.concatenate([np.zeros(0, np.int64), *(draw_labels(one, draw) for one in found)])
-        return self._spelt(self.model_.states.label_of[codes], data)
+        return self._spelt(codes, data)
 
     def log_likelihood(self, X: Any, Y: Any) -> FloatArray:
         """Return the log-probability of the observed labels of each sequence, an array (sequences,); at most 0."""
@@ -192,16 +191,13 @@ class SequenceEstimator(ExplainedSequence):
         if decoder_of(self) == "mpm":
             return np.asarray(self._beliefs(data, rules).argmax(axis=1))
         best = self._run(data, rules, best_labels, itemgetter(1))
-        states = np.concatenate([np.zeros(0, np.int64), *(states for states, _ in best)])
-        return np.asarray(self.model_.states.label_of[states])
+        return np.concatenate([np.zeros(0, np.int64), *(codes for codes, _ in best)])
 
     def _beliefs(self, data: Encoded, rules: Constraints) -> FloatArray:
         """Return the probability of each label of all tokens (tokens, labels)."""
-        states = self.model_.states
+        k = self.model_.features.card
         found = self._run(data, rules, posterior, _log_z)
-        return np.concatenate(
-            [np.zeros((0, states.card)), *(states.collect(one.nodes[:, : states.count]) for one in found)]
-        )
+        return np.concatenate([np.zeros((0, k)), *(one.nodes[:, :k] for one in found)])
 
     def _spelt(self, codes: IntArray, data: Encoded) -> list[list[Any]]:
         """Return labels for numbers, sequence by sequence."""
@@ -220,7 +216,7 @@ class SequenceEstimator(ExplainedSequence):
         """Do some work on every piece of the data, side by side; `values` of it must be finite for each sequence."""
         sequences = Sequences(Tokens(self.model_.features, data.tokens), data.offsets)
         tables = self.model_.tables(self.theta_, sequences.tokens)
-        own, ruled = Transition(tables.transition), Transition(rules.ruled(tables.transition, tables.states))
+        own, ruled = Transition(tables.transition), Transition(rules.ruled(tables.transition))
 
         rooms = local()
 
@@ -230,7 +226,7 @@ class SequenceEstimator(ExplainedSequence):
             offsets, scores = cut - cut[0], room.take("scores", int(cut[-1] - cut[0]), width_of(own.card))
             sequences.scores(tables, first, last, scores)
             self._normalise(scores, offsets, own)
-            rules.rule_out(scores, int(cut[0]), offsets, tables.states)
+            rules.rule_out(scores, int(cut[0]), offsets)
             found = work(scores, offsets, ruled)
             if values is not None:
                 require_possible(values(found), first)

@@ -9,7 +9,6 @@ import numpy as np
 
 from isinglass.errors import InputError
 from isinglass.estimators.sequence.labels import codes_of, flat_labels, observed_labels
-from isinglass.models.chain.label_states import LabelStates
 from isinglass.models.chain.model import ends_of
 from isinglass.typing import FloatArray, IntArray, Mask
 from isinglass.validation import items
@@ -52,19 +51,19 @@ class Constraints:
     allowed: Mask | None
     forbidden: Mask
 
-    def ruled(self, transition: FloatArray, states: LabelStates) -> FloatArray:
-        """Return transitions of states with -inf for neighbours that may not be."""
-        return np.where(self.forbidden[np.ix_(states.label_of, states.label_of)], -np.inf, transition)
+    def ruled(self, transition: FloatArray) -> FloatArray:
+        """Return transitions with -inf for neighbours that may not be."""
+        return np.where(self.forbidden[:-1, :-1], -np.inf, transition)
 
-    def rule_out(self, scores: FloatArray, first: int, offsets: IntArray, states: LabelStates) -> None:
-        """Give the score -inf to states that may not be, in sequences with these offsets from token `first` on."""
-        k, labels = states.card, states.label_of
+    def rule_out(self, scores: FloatArray, first: int, offsets: IntArray) -> None:
+        """Give the score -inf to labels that may not be, in sequences with these offsets from token `first` on."""
+        k = len(self.forbidden) - 1
         if self.forbidden[k].any() or self.forbidden[:, k].any():
             begins, ends = ends_of(offsets)
-            scores[np.ix_(begins, np.flatnonzero(self.forbidden[k, labels]))] = -np.inf
-            scores[np.ix_(ends, np.flatnonzero(self.forbidden[labels, k]))] = -np.inf
+            scores[np.ix_(begins, np.flatnonzero(self.forbidden[k, :k]))] = -np.inf
+            scores[np.ix_(ends, np.flatnonzero(self.forbidden[:k, k]))] = -np.inf
         if self.allowed is not None:
-            scores[:, : states.count][~states.spread(self.allowed[first : first + len(scores)])] = -np.inf
+            scores[:, :k][~self.allowed[first : first + len(scores)]] = -np.inf
 
 
 def constraints(forced: Any, allowed: Any, forbidden: Any, classes: list[Any], offsets: IntArray) -> Constraints:

@@ -23,10 +23,6 @@ class ChainCRF(LogLinearSequence):
     loss : str or Loss, default="cl"
         "cl", "pseudo", "ucl", "ccl", "uquad", "cquad", "suclass", "scclass". The last two start from "ucl" and "ccl".
         "expected": the expected cost of labels. Hinge losses, by Viterbi: "margin", "slack", "perceptron", "viterbi".
-    order : 1 or 2, default=1
-        The order of the chain. With 2, triples of labels also have parameters. Inference is exact, but a token takes
-        (labels * (labels + 1))² steps, which limits it to one or two dozen labels. Losses of pairs of labels become
-        losses of triples; "pseudo" is not available.
     forbidden : collection of (before, after), optional
         Forbidden transitions, in training and prediction; (None, y): y may not be first, (x, None): x may not be last.
     class_weight : "balanced" or dict, optional
@@ -35,8 +31,7 @@ class ChainCRF(LogLinearSequence):
     Attributes
     ----------
     parameters_ : dict of str to array
-        "state" (weights,), "transition" (labels, labels), rows: the earlier label; "start" and "end" with `boundary`;
-        "second" (labels + 1, labels, labels) with `order` 2, where the last index of the first axis means "no label".
+        "state" (weights,), "transition" (labels, labels), rows: the earlier label; "start" and "end" with `boundary`.
     started_from_ : str or None
         The loss that was minimised first, as `loss` declares it; it is stage 0 in `history_`. None after a warm start.
 
@@ -54,4 +49,3 @@ class ChainCRF(LogLinearSequence):
     schema: ClassVar[str] = "chain-crf"
 
     loss: LossLike = "cl"
-    order: int = 1

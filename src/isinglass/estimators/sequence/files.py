@@ -30,7 +30,6 @@ def chain_contents(crf: Any) -> tuple[dict[str, Any], Mapping[str, ArrayLike]]:
         "named": crf.index_.names is not None,
         "bias": crf.index_.bias,
         "boundary": crf.model_.boundary,
-        "order": crf.model_.order,
         "n_features_in": int(crf.n_features_in_),
     }
     names = [name.encode("utf-8", "surrogatepass") for name in crf.index_.names or ()]
@@ -110,6 +109,4 @@ def _model(saved: Saved, card: int, n_attributes: int) -> SequenceModel:
     attributes = np.repeat(np.arange(n_attributes), np.maximum(steps, 0)) if fits else np.zeros(0)
     if not fits or (np.diff(attributes * card + labels) <= 0).any():
         raise saved.error("weights listed by attribute and label", "something else")
-    order = saved.entry("order", int)
-    saved.require(order in (1, 2), "order 1 or 2", str(order))
-    return SequenceModel(StateFeatures(card, first, labels), saved.entry("boundary", bool), forbidden, order)
+    return SequenceModel(StateFeatures(card, first, labels), saved.entry("boundary", bool), forbidden)

@@ -63,4 +63,4 @@ def grown(model: SequenceModel, old: FeatureIndex, new: FeatureIndex, more: Stat
     wider = StateFeatures.of_pairs(pairs, new.n_attributes, card)
     others = np.arange(model.size - features.size) + len(pairs)
     places = np.concatenate([np.searchsorted(pairs, before), others])
-    return Growth(SequenceModel(wider, model.boundary, model.forbidden, model.order), places)
+    return Growth(SequenceModel(wider, model.boundary, model.forbidden), places)

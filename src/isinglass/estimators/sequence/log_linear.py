@@ -51,7 +51,6 @@ class LogLinearSequence(SequenceEstimator):
     min_count: int = 1
     boundary: bool = True
     bias: bool = True
-    order: int = field(init=False)
     forbidden: Forbidden = None
     decoder: DecoderLike = "map"
     class_weight: ClassWeight = None

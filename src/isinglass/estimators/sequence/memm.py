@@ -54,7 +54,6 @@ class MEMM(LogLinearSequence):
 
     schema: ClassVar[str] = "memm"
     loss = LocalLikelihood()
-    order = 1
 
     def _normalise(self, scores: FloatArray, offsets: IntArray, transition: Transition) -> None:
         subtract_local(scores, offsets, transition)

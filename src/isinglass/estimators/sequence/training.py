@@ -117,13 +117,10 @@ def chain_choices(crf: Any) -> Choices:
         flag(getattr(crf, name), name)
     whole_number(crf.min_count, "min_count", 1)
     require(crf.state_features in ("seen", "all"), "state_features", "'seen' or 'all'", repr(crf.state_features))
-    require(crf.order in (1, 2) and not isinstance(crf.order, bool | float), "order", "1 or 2", repr(crf.order))
     if getattr(loss, "joint_states", 0):
         raise InputError("loss", "'pseudo' without joint_states, for chains", f"{loss!r}", "use 'cl', which is exact")
-    if crf.order == 2 and loss.facts.given == "neighbours":
-        raise InputError("loss", "one of beliefs, or 'cl', for chains of second order", repr(loss.name), "use order=1")
     l1 = number(crf.l1, "l1", 0, math.inf)
-    chosen = training_choices(crf, loss, l1, compiled_passes=has_sweep(loss, crf.order))
+    chosen = training_choices(crf, loss, l1, compiled_passes=has_sweep(loss))
     chosen = replace(chosen, optimizer=with_penalty(chosen.optimizer, chosen.l2))
     return replace(chosen, optimizer=make_optimizer(chosen.optimizer, l1=l1)) if l1 else chosen
 
@@ -155,7 +152,7 @@ def problem_of(
     names = classes_of(flat) if labels_known is None else labels_known
     require_labels(names)
     labels = codes_of(flat, names, remedy="name all classes in the first call of partial_fit, or fit anew")
-    require_room(len(names), len(names) ** (crf.order + 1), 0, chosen.optimizer)
+    require_room(len(names), len(names) ** 2, 0, chosen.optimizer)
     chosen = chosen.for_labels(labels)
     weights = _weights(crf, sample_weight, labels, names, np.diff(data.offsets))
     if known:
@@ -164,7 +161,7 @@ def problem_of(
         model = crf.model_ if growth is None else growth.model
     else:
         features = _features(crf, data.X, labels, len(names))
-        model = SequenceModel(features, bool(crf.boundary), forbidden_table(crf.forbidden, names), crf.order)
+        model = SequenceModel(features, bool(crf.boundary), forbidden_table(crf.forbidden, names))
     return ChainProblem(chosen, index, names, model, data, labels, weights, growth=growth)
 
 

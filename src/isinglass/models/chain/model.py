@@ -3,8 +3,6 @@
     log p(y | X) + log Z  =  sum_t f_t(y_t) + sum_t g(y_{t-1}, y_t) + start(y_1) + end(y_T)
 
 f from `StateFeatures`; g "transition" (labels, labels), rows: the earlier label; start and end only with `boundary`.
-Of second order: plus "second" h(y_{t-2}, y_{t-1}, y_t), (labels + 1, labels, labels), the last of the first axis for no
-label; scores are then of states, which are pairs (`isinglass.models.chain.label_states`).
 A forbidden pair has g = -inf whatever its parameter; the last row of `forbidden` says which labels may not be first,
 the last column which may not be last. (Lafferty, McCallum and Pereira 2001; Sutton and McCallum 2012.)
 """
@@ -18,8 +16,6 @@ from math import prod
 import numpy as np
 
 from isinglass.models.chain.attributes import StateFeatures, Tokens, Weights
-from isinglass.models.chain.label_states import LabelStates
-from isinglass.models.chain.layout import width_of
 from isinglass.runtime.cached_property import cached_property
 from isinglass.runtime.threads import ThreadMap
 from isinglass.typing import FloatArray, IntArray, Mask
@@ -30,9 +26,8 @@ PIECE = 4096  # tokens whose scores stay in the second cache
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """Parameters as scores: of attributes, of transitions (states, states), of the first and of the last state."""
+    """Parameters as scores: of attributes, of transitions (labels, labels), of the first and of the last label."""
 
-    states: LabelStates
     weights: Weights
     transition: FloatArray
     start: FloatArray
@@ -40,7 +35,7 @@ class Tables:
 
     @cached_property
     def ends(self) -> FloatArray:
-        """The scores of the first and of the last state (2, states)."""
+        """The scores of the first and of the last label (2, labels)."""
         return np.stack([self.start, self.end])
 
 
@@ -54,26 +49,18 @@ class SequenceModel:
     boundary : bool
         Whether the first and the last label have parameters of their own.
     forbidden : bool array (labels + 1, labels + 1)
-    order : 1 or 2
     """
 
     features: StateFeatures
     boundary: bool
     forbidden: Mask
-    order: int = 1
-
-    @cached_property
-    def states(self) -> LabelStates:
-        """What the scores of transitions are about."""
-        return LabelStates(self.features.card, self.order)
 
     @cached_property
     def parameters(self) -> dict[str, tuple[int, ...]]:
         """The names and shapes of the parameters, in the order of theta."""
         k = self.features.card
         ends = {"start": (k,), "end": (k,)} if self.boundary else {}
-        second = {"second": (k + 1, k, k)} if self.order == 2 else {}
-        return {"state": (self.features.size,), "transition": (k, k), **second, **ends}
+        return {"state": (self.features.size,), "transition": (k, k), **ends}
 
     @property
     def size(self) -> int:
@@ -88,23 +75,20 @@ class SequenceModel:
 
     def tables(self, theta: FloatArray, tokens: Tokens, spread: ThreadMap = _ALONE) -> Tables:
         """Return the scores that parameters stand for; long vectors are laid out on the threads of `spread`."""
-        named, k, states = self.split(theta), self.features.card, self.states
+        named, k = self.split(theta), self.features.card
         start, end = (named.get(name, np.zeros(k)) for name in ("start", "end"))
         f = self.forbidden
         given = ((f[:k, :k], named["transition"]), (f[k, :k], start), (f[:k, k], end))
-        pairs, start, end = (np.where(ruled_out, -np.inf, scores) for ruled_out, scores in given)
-        first = np.where(states.first, states.spread(start), -np.inf)
-        transition = states.table(pairs, named.get("second"))
-        return Tables(states, tokens.weights(named["state"], spread), transition, first, states.spread(end))
+        tables = (np.where(ruled_out, -np.inf, scores) for ruled_out, scores in given)
+        return Tables(tokens.weights(named["state"], spread), *tables)
 
     def joined(self, state: FloatArray, transition: FloatArray, start: FloatArray, end: FloatArray) -> FloatArray:
-        """Return derivatives by theta from those by weights, transitions of states, first and last labels."""
+        """Return derivatives by theta from those by weights, transitions, first and last labels."""
         return np.concatenate([state, self.others(transition, start, end)])
 
     def others(self, transition: FloatArray, start: FloatArray, end: FloatArray) -> FloatArray:
         """Return derivatives by the parameters other than weights, which come after these in theta."""
-        moves = [slopes.ravel() for slopes in self.states.table_slopes(transition)]
-        return np.concatenate([*moves, *((start, end) if self.boundary else ())])
+        return np.concatenate([transition.ravel(), *((start, end) if self.boundary else ())])
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,12 +110,7 @@ class Sequences:
     def scores(self, tables: Tables, first: int, last: int, out: FloatArray) -> None:
         """Write the scores of the tokens of sequences `first` to `last`, those of first and last labels included."""
         base, end = int(self.offsets[first]), int(self.offsets[last])
-        if tables.states.order == 1:
-            self.tokens.scores(tables.weights, base, end, out)
-        else:
-            labels = np.empty((end - base, width_of(tables.states.card)))
-            self.tokens.scores(tables.weights, base, end, labels)
-            out[:, : tables.states.count] = tables.states.spread(labels)
+        self.tokens.scores(tables.weights, base, end, out)
         if tables.ends.any():
             begins, ends = ends_of(self.offsets[first : last + 1] - base)
             out[begins, : len(tables.start)] += tables.start
