@@ -25,6 +25,7 @@ REMOVED: dict[str, str] = {
     # chains of second order
     "ChainCRF(order=)": "use pairs (label before, label) as labels, and forbid those that do not overlap",
     # methods of learning
+    "Pseudolikelihood(joint_states=)": "use loss 'cl' (method='ml' of MRF), which sums over hidden variables",
     # maximisers
     # files
     # belief propagation

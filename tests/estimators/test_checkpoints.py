@@ -13,11 +13,9 @@ from estimator_helpers import KINDS, graph, graphs
 from numpy.testing import assert_array_equal
 
 import isinglass as ig
-from isinglass.gradients import RULES
-from isinglass.inference import ALGORITHMS
 from isinglass.learning import checkpoint
 from isinglass.learning.checkpoint import resume
-from isinglass.learning.optimizers import OPTIMIZERS, Adam
+from isinglass.learning.optimizers import Adam
 from isinglass.learning.training.fingerprints import fingerprint
 from second_interpreter import context
 
@@ -215,32 +213,3 @@ def test_what_is_no_checkpoint_is_refused(tmp_path):
     assert path.read_text() == "a letter"
     with pytest.raises(ig.InputError, match=r"checkpoint: .*nowhere.* create the folder first"):
         graph(checkpoint=tmp_path / "nowhere" / "a").fit(*graphs())
-
-
-MARKS = {
-    "algorithm": {
-        "bp": "2079a4e7", "brute": "40a58f6a", "convex": "35e6888a", "exact": "161b6ebc", "fbp": "f5ef39fa",
-        "max-product": "1c9e3f81", "mf": "d7567467", "smf": "b4a72301", "trw": "1128a695",
-    },
-    "loss": {
-        "ccl": "f92ec4f4", "cl": "077271a1", "cquad": "bf07f00e", "pseudo": "347a8d88", "scclass": "720c1840",
-        "suclass": "338188a3", "ucl": "6ece1c36", "uquad": "3d7cef09",
-    },
-    "gradient": {
-        "envelope": "ede14e3a", "implicit": "b55b75ed", "perturbation": "23c6c448", "unrolled": "411b2bc5",
-    },
-    "optimizer": {
-        "adagrad": "1a898e44", "adam": "ca028535", "lbfgs": "66160ebc", "owlqn": "e4b7a088", "sgd": "77951e3e",
-        "steepest": "d4a21eb8",
-    },
-}  # fmt: skip
-
-
-def test_fingerprints_are_those_of_older_versions():
-    """A checkpoint outlives that a class moves to another module, and a new option would need a new mark."""
-    for registry in (ALGORITHMS, ig.losses.LOSSES, RULES, OPTIMIZERS):
-        for name, mark in MARKS[registry.what].items():
-            entry = registry[name]
-            assert fingerprint(entry() if isinstance(entry, type) else entry)[:8] == mark, name
-    assert fingerprint(ig.MEMM.loss)[:8] == "684d1452"
-    assert fingerprint(ig.BeliefPropagation(dtype="float32")) != fingerprint(ig.BeliefPropagation())

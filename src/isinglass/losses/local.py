@@ -51,7 +51,7 @@ class LocalLoss(Loss):
         """Return the loss; nothing is inferred."""
         potentials = problem.shared(self.name)
         graph, layout = potentials.graph, Pseudolikelihood().terms(potentials, problem.labels)
-        weight = np.where(layout.plain, checked_weights(problem.weights, graph), 0.0)
+        weight = np.where(layout.used, checked_weights(problem.weights, graph), 0.0)
         scores = local_scores(potentials, layout.slots)
         total, bars = np.zeros(graph.n_components, scores.dtype), np.zeros_like(scores)
         for variables, entries in state_blocks(graph):

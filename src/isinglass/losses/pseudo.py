@@ -5,10 +5,8 @@
     s_i(x)  =  sum_{a at i} phi_a(x, y_{a less i}),        dL / ds_i(x)  =  p(x | y_rest) - [x = y_i]
 
 Only the neighbours of i, the variables that share a factor with it, matter to its term. The sum is over the variables
-that are observed and all of whose neighbours are observed. The conditional of any other, given all that is observed,
-needs a sum over what is hidden (see `isinglass.losses.hidden`): it has a term if that is asked for (`joint_states`) and
-short enough, and is left out otherwise; `Pseudolikelihood.terms` counts. The evidence of the potentials counts as
-observed: it stands among the neighbours, and a variable with evidence has no term of its own, as its conditional is
+that are observed and all of whose neighbours are observed; any other is left out. The evidence of the potentials counts
+as observed: it stands among the neighbours, and a variable with evidence has no term of its own, as its conditional is
 certain.
 """
 
@@ -23,25 +21,21 @@ from numpy.typing import ArrayLike
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup
 from isinglass.graph.layout import first_states, state_blocks
-from isinglass.losses.hidden import HiddenSums, hidden_terms
 from isinglass.losses.loss import Differentiate, Evaluation, Loss, LossFacts, LossProblem, register
 from isinglass.losses.observed import checked_weights, known_states, table_entries, table_strides
 from isinglass.potentials import Potentials
+from isinglass.removed import RemovedOptions
 from isinglass.segments import sum_at
 from isinglass.typing import Array, FloatArray, IntArray, Mask
-from isinglass.validation import instance, whole_number
+from isinglass.validation import instance
 
 
 @register
 @dataclass(frozen=True)
-class Pseudolikelihood(Loss):
+class Pseudolikelihood(RemovedOptions, Loss):
     """Minus the log-probability of each label given those of all other variables: ``"pseudo"``.
 
-    Parameters
-    ----------
-    joint_states : int, default=0
-        A variable with hidden neighbours has a term, too, an exact sum, if it and the hidden variables that it reaches
-        through hidden ones have at most so many joint states together. By default such terms are left out.
+    Labels with a neighbour that was not observed are left out.
 
     Examples
     --------
@@ -53,8 +47,6 @@ class Pseudolikelihood(Loss):
     >>> slope.round(4).tolist()
     [[[-0.65, 0.25], [0.4, 0.0]]]
     """
-
-    joint_states: int = 0
 
     name: ClassVar[str] = "pseudo"
     facts: ClassVar[LossFacts] = LossFacts(
@@ -81,14 +73,14 @@ class Pseudolikelihood(Loss):
             -1 where a variable was not observed.
         """
         instance(potentials, Potentials, "potentials")
-        limit = whole_number(self.joint_states, "joint_states")
         graph, y = potentials.graph, known_states(labels, potentials)
         slots = [_slots(graph, g, ids, y) for g, ids in zip(graph.groups, potentials.table_ids, strict=True)]
-        plain, asked = _conditioned(potentials, y), y >= 0
-        asked[list(potentials.evidence)] = False
-        some = limit > 0 and bool((asked & ~plain).any())
-        sums = HiddenSums(hidden_terms(potentials, y, asked & ~plain, limit), graph, y) if some else None
-        return PseudoTerms(y, slots, plain, asked, sums)
+        observed = y >= 0
+        observed[list(potentials.evidence)] = False
+        used = observed.copy()
+        for group in graph.groups:
+            used[group.scopes[(y[group.scopes] < 0).any(axis=1)]] = False
+        return PseudoTerms(y, slots, used, observed)
 
     def value_and_grad(
         self, potentials: Potentials, labels: ArrayLike, weights: ArrayLike | None = None
@@ -122,43 +114,23 @@ class PseudoTerms(NamedTuple):
     labels : int array (variables,)
         With the evidence; -1 is hidden.
     slots : list, for each group, of lists of `_Slot`
-    plain : bool array (variables,)
-        Which variables have a term without a sum.
-    asked : bool array (variables,)
+    used : bool array (variables,)
+        Which variables have a term.
+    observed : bool array (variables,)
         Which were observed, and not by evidence: those that should have one.
-    summed : HiddenSums or None
-        Terms with a sum over hidden variables.
     """
 
     labels: IntArray
     slots: list[list[_Slot]]
-    plain: Mask
-    asked: Mask
-    summed: HiddenSums | None
-
-    @property
-    def used(self) -> Mask:
-        """Which variables have a term."""
-        used = self.plain.copy()
-        if self.summed is not None:
-            used[self.summed.variable] = True
-        return used
+    used: Mask
+    observed: Mask
 
     def value_and_grad(self, potentials: Potentials, weights: FloatArray) -> tuple[Array, tuple[Array, ...]]:
         """Return the loss of each component, and the derivative of their sum by the log tables."""
         graph, groups = potentials.graph, potentials.groups
-        weight = np.where(self.plain, weights, 0.0)
+        weight = np.where(self.used, weights, 0.0)
         value, bars = _terms(graph, local_scores(potentials, self.slots), self.labels, weight)
-        slopes = [carried(bars, tables, slots) for tables, slots in zip(groups, self.slots, strict=True)]
-        if self.summed is None:
-            return value, tuple(slopes)
-        i, tables = self.summed.variable, np.concatenate([table.ravel() for table in groups])
-        each, flat = self.summed.evaluate(tables, weights)
-        require_possible(np.where(weights[i] > 0, -each, 0.0), i, self.labels)
-        value = value + sum_at(graph.variable_component[i], weights[i] * each, graph.n_components)
-        parts = np.split(flat, np.cumsum([table.size for table in groups])[:-1])
-        added = zip(slopes, parts, groups, strict=True)
-        return value, tuple(slope + part.reshape(table.shape) for slope, part, table in added)
+        return value, tuple(carried(bars, tables, slots) for tables, slots in zip(groups, self.slots, strict=True))
 
 
 class _Slot(NamedTuple):
@@ -196,16 +168,6 @@ def local_scores(potentials: Potentials, slots: list[list[_Slot]]) -> Array:
         for slot in of_group:
             scores += sum_at(slot.states, tables.reshape(-1)[slot.entries], n_states)
     return scores
-
-
-def _conditioned(potentials: Potentials, y: IntArray) -> Mask:
-    """Tell which variables have a term: known, not by evidence, with known neighbours."""
-    found = y >= 0
-    found[list(potentials.evidence)] = False
-    for group in potentials.graph.groups:
-        hidden = (y[group.scopes] < 0).any(axis=1)
-        found[group.scopes[hidden]] = False
-    return found
 
 
 def _terms(graph: FactorGraph, scores: Array, y: IntArray, weight: FloatArray) -> tuple[Array, Array]:

@@ -75,8 +75,8 @@ class MRF(Statistics):
         pseudolikelihood; "composite", "piecewise", "mpf", "ratio-matching", "nce", "pmm" and "camel". By sampling:
         "cd", contrastive divergence; "pcd", persistent contrastive divergence; "sml", stochastic maximum likelihood;
         "importance", importance sampling from a reference. `isinglass.learning.markov.METHODS` lists all methods, with
-        their facts. Missing values are summed out by "ml" and "em", and by "pseudo" if the sum for a value has at most
-        256 joint states; other values are then left out, with a warning (see `terms_`). "cd", "pcd" and "sml" sample
+        their facts. Missing values are summed out by "ml" and "em". "pseudo" leaves out values with a
+        missing neighbour, with a warning (see `terms_`). "cd", "pcd" and "sml" sample
         missing values. Other methods refuse them.
     inference : str or Algorithm, default="exact"
         The inference algorithm; `log_likelihood` also uses it.
@@ -133,8 +133,7 @@ class MRF(Statistics):
     categories_ : list or None
         The labels of the states of each variable, if they are strings.
     terms_ : TermCounts or None
-        For "pseudo": the number of values that are observed, that have a term (`given_neighbours` and `summed`), and
-        that are `left_out`.
+        For "pseudo": the number of values that are observed, and that are `left_out`.
 
     Examples
     --------

@@ -12,7 +12,6 @@ from isinglass.errors import InputError
 from isinglass.gradients import GradientRule
 from isinglass.inference import Algorithm
 from isinglass.learning.markov import MarkovObjective, Method, Samples, Task, TermCounts
-from isinglass.learning.markov.local.pseudo import JOINT_STATES
 from isinglass.learning.markov.priors import Grouped
 from isinglass.learning.training.choices import Choices
 from isinglass.learning.training.fingerprints import fingerprint
@@ -94,7 +93,7 @@ class MarkovProblem(TrainingProblem):
 
 def used_terms(found: TermCounts) -> TermCounts:
     """Return the counts of terms of a pseudolikelihood; warn of values that have none."""
-    reason = f"together with the missing values that they depend on, they have more than {JOINT_STATES} joint states"
+    reason = "a value that shares a factor with them is missing"
     if found.left_out == found.observed:
         got = f"{found.observed} observed values, none of which can be used: {reason}"
         raise InputError("X", "fewer missing values for method='pseudo'", got, "use method='ml'")

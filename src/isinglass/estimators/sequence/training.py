@@ -117,8 +117,6 @@ def chain_choices(crf: Any) -> Choices:
         flag(getattr(crf, name), name)
     whole_number(crf.min_count, "min_count", 1)
     require(crf.state_features in ("seen", "all"), "state_features", "'seen' or 'all'", repr(crf.state_features))
-    if getattr(loss, "joint_states", 0):
-        raise InputError("loss", "'pseudo' without joint_states, for chains", f"{loss!r}", "use 'cl', which is exact")
     l1 = number(crf.l1, "l1", 0, math.inf)
     chosen = training_choices(crf, loss, l1, compiled_passes=has_sweep(loss))
     chosen = replace(chosen, optimizer=with_penalty(chosen.optimizer, chosen.l2))

@@ -20,19 +20,13 @@ class TermCounts(NamedTuple):
     ----------
     observed : int
         Values that are not missing: each should have a term.
-    given_neighbours : int
-        Terms of values all of whose neighbours are observed.
-    summed : int
-        Terms with an exact sum over missing neighbours.
     left_out : int
-        Values without a term, as it would be a sum over too many joint states.
+        Values without a term, as a neighbour is missing.
     samples, samples_left_out : int
         Samples with observed values, and those of them without any term.
     """
 
     observed: int
-    given_neighbours: int
-    summed: int
     left_out: int
     samples: int
     samples_left_out: int

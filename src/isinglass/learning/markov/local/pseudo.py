@@ -2,8 +2,7 @@
 
     f(theta) = - sum_n w_n sum_i log p(x_ni | what else is observed of x_n)
 
-The terms sum over the missing values that they hang on, where those have few joint states; others are left out, and
-counted.
+Values with a missing neighbour have no term; they are left out, and counted.
 """
 
 from __future__ import annotations
@@ -21,8 +20,6 @@ from isinglass.losses import Evaluation, Loss, Pseudolikelihood
 from isinglass.losses.pseudo import PseudoTerms
 from isinglass.potentials import Potentials
 from isinglass.runtime.cached_property import cached_property
-
-JOINT_STATES = 256  # the most that a term of a pseudolikelihood sums over
 
 
 class PseudoObjective(MarkovObjective):
@@ -42,14 +39,12 @@ class PseudoObjective(MarkovObjective):
         if self.pairwise is not None:
             all_rows = int(counts.sum())
             values = all_rows * self.model.graph.n_variables
-            return TermCounts(values, values, 0, 0, all_rows, 0)
+            return TermCounts(values, 0, all_rows, 0)
         terms = self.terms
-        asked, used, plain = (mask.reshape(len(counts), -1) for mask in (terms.asked, terms.used, terms.plain))
-        observed, kept, direct = (int(mask.sum(axis=1) @ counts) for mask in (asked, used, plain))
-        seen, lost = asked.any(axis=1), asked.any(axis=1) & ~used.any(axis=1)
-        return TermCounts(
-            observed, direct, kept - direct, observed - kept, int(counts[seen].sum()), int(counts[lost].sum())
-        )
+        shown, used = (mask.reshape(len(counts), -1) for mask in (terms.observed, terms.used))
+        observed, kept = (int(mask.sum(axis=1) @ counts) for mask in (shown, used))
+        seen, lost = shown.any(axis=1), shown.any(axis=1) & ~used.any(axis=1)
+        return TermCounts(observed, observed - kept, int(counts[seen].sum()), int(counts[lost].sum()))
 
     @cached_property
     def pairwise(self) -> PairwiseScores | None:
@@ -65,7 +60,7 @@ class PseudoObjective(MarkovObjective):
     def terms(self) -> PseudoTerms:
         """The terms, laid out."""
         zeros = self.model.potentials(np.zeros(self.model.size))
-        return Pseudolikelihood(JOINT_STATES).terms(self.copies.potentials(zeros), self.copies.labels)
+        return Pseudolikelihood().terms(self.copies.potentials(zeros), self.copies.labels)
 
 
 @register
@@ -81,13 +76,13 @@ class MaximumPseudolikelihood(Method):
         log_z=False,
         missing=True,
         virtual=False,
-        note="needs no inference; values whose terms would be long sums are left out, with a warning",
+        note="needs no inference; values with a missing neighbour are left out, with a warning",
     )
 
     @property
     def loss(self) -> Loss:
         """The loss of one sample."""
-        return Pseudolikelihood(JOINT_STATES)
+        return Pseudolikelihood()
 
     def objective(self, task: Task) -> PseudoObjective:
         """Return minus the pseudo-log-likelihood."""
