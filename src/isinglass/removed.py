@@ -25,6 +25,15 @@ REMOVED: dict[str, str] = {
     # chains of second order
     "ChainCRF(order=)": "use pairs (label before, label) as labels, and forbid those that do not overlap",
     # methods of learning
+    "method 'nce'": "use 'pseudo', or 'ml' where log Z is wanted",
+    "method 'ratio-matching'": "use 'mpf' or 'pseudo'",
+    "loss 'ratio-matching'": "use 'mpf' or 'pseudo'",
+    "prior 'horseshoe'": "use 'group'",
+    "isinglass.learning.markov.NoiseContrastive": "use method 'pseudo', or 'ml' where log Z is wanted",
+    "isinglass.learning.markov.Ratios": "use Flow",
+    "isinglass.learning.markov.priors.HorseshoeLike": "use GroupLaplace",
+    "isinglass.losses.RatioMatching": "use MinimumProbabilityFlow",
+    "isinglass.losses.LocalLoss": "derive from Loss",
     "Pseudolikelihood(joint_states=)": "use loss 'cl' (method='ml' of MRF), which sums over hidden variables",
     # maximisers
     # files

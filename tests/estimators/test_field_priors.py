@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 
 import isinglass as ig
-from isinglass.learning.markov.priors import Dirichlet, GroupLaplace, HorseshoeLike, parameter_groups
+from isinglass.learning.markov.priors import Dirichlet, GroupLaplace, parameter_groups
 from isinglass.learning.markov.priors.bayesian_fitting import BayesianFitting
 from isinglass.learning.optimizers import Proximal
 from isinglass.models import Ising, conjunction_model, table_model
@@ -29,27 +29,12 @@ def edge_norms(mrf):
     return np.sqrt(np.bincount(groups[groups >= 0], mrf.theta_[groups >= 0] ** 2))
 
 
-@pytest.mark.parametrize("prior", [GroupLaplace(0.1), HorseshoeLike(0.3)])
-def test_edges_that_are_not_there_are_exactly_zero(prior):
-    mrf = ig.MRF(PAIRS, prior=prior, tol=1e-2, max_iter=3000).fit(samples(2000))
+def test_edges_that_are_not_there_are_exactly_zero():
+    mrf = ig.MRF(PAIRS, prior=GroupLaplace(0.1), tol=1e-2, max_iter=3000).fit(samples(2000))
     assert mrf.converged_
     named = {PAIRS.scopes[f]: float(np.abs(mrf.potentials_.log_tables[f]).max()) for f in range(4, 10)}
     assert {e for e, size in named.items() if size > 0} == {(0, 1), (1, 2), (2, 3)}
     assert (edge_norms(mrf) > 0).sum() == 3
-
-
-def test_a_horseshoe_shrinks_less_than_a_group_lasso():
-    X = samples(2000)
-    free, lasso, shoe = (ig.MRF(PAIRS, prior=p, l2=l2, tol=1e-2, max_iter=3000).fit(X)
-                         for p, l2 in ((None, 1e-6), (GroupLaplace(0.1), 0.0), (HorseshoeLike(0.3), 0.0)))  # fmt: skip
-    pair = PAIRS.scopes[:].index((0, 1))
-
-    def contrast(mrf):
-        t = mrf.potentials_.log_tables[pair]
-        return abs(t[1, 1] - t[0, 1] - t[1, 0] + t[0, 0])
-
-    assert contrast(lasso) < 0.8 * contrast(free)
-    assert contrast(shoe) > contrast(lasso) + 0.5 * (contrast(free) - contrast(lasso))
 
 
 def test_the_group_lasso_is_at_its_minimum():
@@ -83,8 +68,7 @@ def test_groups_of_parameters():
     assert_array_equal(parameter_groups(conjunction_model([2, 2], [{0: 1}, {0: 1, 1: 1}])), [0, 1])
 
 
-@pytest.mark.parametrize("penalty", ["norm", "horseshoe"])
-def test_proximal_steps_never_rise_and_slopes_are_right(penalty):
+def test_proximal_steps_never_rise_and_slopes_are_right():
     rng = np.random.default_rng(0)
     A, groups = rng.normal(size=(12, 9)), np.array([-1, 0, 0, 1, 1, 1, 2, 3, 3])
     y = A[:, [1, 2, 7]] @ [2.0, -1.0, 3.0] + 0.1 * rng.normal(size=12)
@@ -93,7 +77,7 @@ def test_proximal_steps_never_rise_and_slopes_are_right(penalty):
         return ((A @ x - y) ** 2).sum() / 2, A.T @ (A @ x - y)
 
     values = []
-    optimizer = Proximal(tol=1e-9, groups=groups, penalty=penalty, scale=0.7, max_iter=5000)
+    optimizer = Proximal(tol=1e-9, groups=groups, scale=0.7, max_iter=5000)
     found = optimizer.minimise(f, 0.1 * np.ones(9), callback=lambda p: values.append(p.value))
     assert found.converged
     assert (np.diff(values) <= 1e-10 * np.abs(values[1:])).all()
@@ -102,7 +86,7 @@ def test_proximal_steps_never_rise_and_slopes_are_right(penalty):
     for g in range(4):
         step = np.where(groups == g, x, 0.0) * 1e-6 / norms[g]
         slope = (optimizer.penalty_at(x + step) - optimizer.penalty_at(x - step)) / 2e-6
-        assert_allclose(slope, optimizer._slopes(norms)[g], rtol=1e-5)
+        assert_allclose(slope, optimizer._slopes[g], rtol=1e-5)
     assert found.value == pytest.approx(f(found.x)[0] + optimizer.penalty_at(found.x))
 
 
@@ -122,7 +106,7 @@ def test_priors_of_groups_are_refused_where_they_do_not_fit():
     X = samples(50)
     for options, name in [
         ({"method": "ipf", "prior": "group"}, "prior"),
-        ({"method": "pcd", "prior": "horseshoe"}, "prior"),
+        ({"method": "pcd", "prior": "group"}, "prior"),
         ({"prior": "group", "optimizer": "owlqn"}, "optimizer"),
         ({"prior": GroupLaplace(0)}, "prior.scale"),
         ({"prior": "group", "l2": 1.0}, "l2"),

@@ -23,7 +23,7 @@ def test_tables_are_fitted():
 
 
 def test_consistent_methods_get_better_with_samples():
-    methods = ["ml", "pseudo", "mpf", "nce", "piecewise"]
+    methods = ["ml", "pseudo", "mpf", "composite", "piecewise"]
     report = make("estimators", quick=True, draws=2, rows=methods, n_jobs=1).run()
     error = np.array(report.data["values"]).mean(axis=2)[:, :, 0]
     assert (error[:4, 1] < 0.6 * error[:4, 0]).all()

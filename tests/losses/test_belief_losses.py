@@ -210,7 +210,7 @@ def test_wrong_labels_and_weights_are_answered_kindly(labels, weights, message):
     calls["cl"] = lambda y, w: make("cl").score(p, y, w)
     calls["pseudo"] = lambda y, w: make("pseudo").value_and_grad(p, y, w)
     exact = rule("envelope").differentiate(ig.Exact())
-    for name in ("piecewise", "mpf", "ratio-matching"):
+    for name in ("piecewise", "mpf"):
         calls[name] = lambda y, w, name=name: make(name).evaluate(LossProblem(p, y, w), exact)
     for call in calls.values():
         with pytest.raises(ig.InputError, match=message):

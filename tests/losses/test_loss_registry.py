@@ -12,7 +12,7 @@ from isinglass import losses
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "loss.md"
 NAMES = {"cl", "pseudo", "ucl", "ccl", "uquad", "cquad", "suclass", "scclass"}
-NAMES |= {"piecewise", "mpf", "ratio-matching"}
+NAMES |= {"piecewise", "mpf"}
 NAMES |= {"margin", "slack", "perceptron", "viterbi", "expected", "log-expected"}
 NAMES |= {"cd", "pcd", "sml"}
 NAMES |= {"hamming", "l1", "mse", "f1", "hybrid"}
@@ -83,7 +83,7 @@ def test_what_the_thesis_says_of_them():
     hinges = {"margin", "slack", "perceptron", "viterbi"}  # not of the thesis
     convex = {"cl", "pseudo", "piecewise", "mpf"}
     assert {n for n, cls in losses.LOSSES.items() if cls.facts.convex} - hinges == convex
-    consistent = {"cl", "pseudo", "ccl", "cquad", "mpf", "ratio-matching", "pcd", "sml"}
+    consistent = {"cl", "pseudo", "ccl", "cquad", "mpf", "pcd", "sml"}
     assert {n for n, cls in losses.LOSSES.items() if cls.facts.consistent} == consistent
 
 

@@ -7,7 +7,7 @@ from isinglass.losses.hinge.hinge import HingeLoss
 from isinglass.losses.hinge.margin import Margin, Perceptron, Viterbi
 from isinglass.losses.hinge.slack import Slack
 from isinglass.losses.likelihood import Likelihood
-from isinglass.losses.local import LocalLoss, MinimumProbabilityFlow, RatioMatching
+from isinglass.losses.local import MinimumProbabilityFlow
 from isinglass.losses.loss import (
     LOSSES,
     BeliefLoss,
@@ -37,6 +37,7 @@ from isinglass.losses.tasks.errors_of_states import L1, MSE, Hamming
 from isinglass.losses.tasks.f_measure import FMeasure
 from isinglass.losses.tasks.hybrid import Hybrid, annealed, hybrids
 from isinglass.losses.univariate import UnivariateLikelihood, UnivariateLoss, UnivariateQuadratic
+from isinglass.removed import missing_attribute
 
 __all__ = [
     "L1",
@@ -57,7 +58,6 @@ __all__ = [
     "HingeLoss",
     "Hybrid",
     "Likelihood",
-    "LocalLoss",
     "LogExpectedCost",
     "Loss",
     "LossFacts",
@@ -70,7 +70,6 @@ __all__ = [
     "PersistentDivergence",
     "Piecewise",
     "Pseudolikelihood",
-    "RatioMatching",
     "SampledLoss",
     "ScoringLoss",
     "Slack",
@@ -88,3 +87,5 @@ __all__ = [
     "make",
     "register",
 ]
+
+__getattr__ = missing_attribute(__name__)

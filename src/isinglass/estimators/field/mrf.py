@@ -46,7 +46,7 @@ from isinglass.learning.markov.likelihood.maximum import random_start
 from isinglass.learning.markov.objective import with_zeros
 from isinglass.learning.markov.priors import Penalties, Prior, make_prior
 from isinglass.learning.markov.statistics.support import vanishing_cells
-from isinglass.learning.optimizers import Lbfgs, make_optimizer
+from isinglass.learning.optimizers import make_optimizer
 from isinglass.learning.training.checks import example_weights, positive_weights, refuse_spins, renamed
 from isinglass.learning.training.choices import Choices, GraphChoices, l2_of, training_choices
 from isinglass.learning.training.stages import Trained
@@ -72,7 +72,7 @@ class MRF(Statistics):
         How the parameters are learned. Maximum likelihood: "ml" by gradients, with the log Z of `inference` (a
         surrogate likelihood, if that is approximate); "closed-form" on chordal graphs; "ipf", iterative proportional
         fitting; "scaling", iterative scaling; "em", expectation maximisation. Without log Z: "pseudo", the
-        pseudolikelihood; "composite", "piecewise", "mpf", "ratio-matching", "nce", "pmm" and "camel". By sampling:
+        pseudolikelihood; "composite", "piecewise", "mpf", "pmm" and "camel". By sampling:
         "cd", contrastive divergence; "pcd", persistent contrastive divergence; "sml", stochastic maximum likelihood;
         "importance", importance sampling from a reference. `isinglass.learning.markov.METHODS` lists all methods, with
         their facts. Missing values are summed out by "ml" and "em". "pseudo" leaves out values with a
@@ -90,9 +90,9 @@ class MRF(Statistics):
     l2 : float, default=0
         The squared penalty, added to the *sum* over samples. Without a penalty the optimal potential of a configuration
         that never occurs is minus infinity, and only the tolerance of the optimizer keeps it finite.
-    prior : "gaussian", "laplace", "group", "horseshoe", "dirichlet" or Prior, optional
-        A prior of the parameters, instead of `l2` (`isinglass.learning.markov.priors`). "group" and "horseshoe" set
-        whole edge tables to exactly zero. A Dirichlet prior adds pseudo-counts, and needs "closed-form" or "ipf"; see
+    prior : "gaussian", "laplace", "group", "dirichlet" or Prior, optional
+        A prior of the parameters, instead of `l2` (`isinglass.learning.markov.priors`). "group" sets whole edge
+        tables to exactly zero. A Dirichlet prior adds pseudo-counts, and needs "closed-form" or "ipf"; see
         `posterior`.
     tied : bool, default=False
         For a graph: whether all factors of one shape share a table. For Ising and Potts: whether there is one field
@@ -274,7 +274,7 @@ class MRF(Statistics):
             algorithm=self._algorithm(),
             rule=rule(self.gradient),
             virtual=penalties.virtual,
-            grouped=penalties.grouped,
+            groups=penalties.groups,
         )
         require_valid(made.loss, made.algorithm, made.rule)
         return made
@@ -314,8 +314,8 @@ class MRF(Statistics):
             lost = vanishing_cells(self._forbidding(model), samples)
             known = np.zeros((0, lost.shape[1]), np.int64) if self.impossible_ is None else self.impossible_
             self.impossible_ = np.concatenate([known, lost]) if len(lost) else self.impossible_
-        if chosen.grouped is not None:
-            chosen = replace(chosen, optimizer=for_groups(model, chosen.grouped, self.tol, self.max_iter))
+        if chosen.groups:
+            chosen = replace(chosen, optimizer=for_groups(model, chosen.groups, self.tol, self.max_iter))
         problem = MarkovProblem(chosen, self._forbidding(model), samples)
         chosen.method.check(problem.task())
         if chosen.method.facts.sampled and is_default(self):
@@ -329,11 +329,7 @@ class MRF(Statistics):
         start = super()._start(problem, before, stage)
         if isinstance(problem, ConditionalProblem):
             return random_start(start, problem.hidden, problem.model)
-        start = np.asarray(problem.chosen.method.start(problem.objective(), start), np.float64)
-        grouped = problem.chosen.grouped
-        if grouped is not None and grouped.penalty == "horseshoe" and before is None:  # not concave: from a good start
-            return Lbfgs(tol=1e-4, max_iter=self.max_iter).minimise(problem.objective(), start).x
-        return start
+        return np.asarray(problem.chosen.method.start(problem.objective(), start), np.float64)
 
     def _keep(self, stage: Any, trained: Trained) -> None:
         problem = trained.problem

@@ -12,7 +12,6 @@ from isinglass.errors import InputError
 from isinglass.gradients import GradientRule
 from isinglass.inference import Algorithm
 from isinglass.learning.markov import MarkovObjective, Method, Samples, Task, TermCounts
-from isinglass.learning.markov.priors import Grouped
 from isinglass.learning.training.choices import Choices
 from isinglass.learning.training.fingerprints import fingerprint
 from isinglass.learning.training.problem import TrainingProblem
@@ -29,7 +28,7 @@ class MarkovChoices(Choices):
     algorithm: Algorithm
     rule: GradientRule
     virtual: float = 0.0
-    grouped: Grouped | None = None
+    groups: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)

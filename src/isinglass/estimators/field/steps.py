@@ -7,7 +7,7 @@ from typing import Any
 
 from isinglass.errors import InputError
 from isinglass.learning.markov import Method
-from isinglass.learning.markov.priors import Grouped, Penalties, parameter_groups
+from isinglass.learning.markov.priors import Penalties, parameter_groups
 from isinglass.learning.optimizers import FixedPoint, Optimizer, Proximal, Sgd, make_optimizer
 from isinglass.learning.optimizers.stochastic.minibatch import MiniBatch
 from isinglass.learning.training.choices import AUTOMATIC
@@ -17,7 +17,7 @@ from isinglass.models import Model
 def optimizer_for(mrf: Any, method: Method, given: Optimizer[Any], penalties: Penalties) -> Optimizer[Any]:
     """Return what minimises; `given` is what the parameters of the estimator stand for."""
     facts = method.facts
-    if (penalties.l1 or penalties.grouped) and (facts.update or facts.sampled):
+    if (penalties.l1 or penalties.groups) and (facts.update or facts.sampled):
         what = "Laplace prior" if penalties.l1 else "prior of groups"
         expected = f"no {what} for method={method.name!r}"
         raise InputError("prior", expected, f"{mrf.prior!r:.40}", "use method='ml' or 'pseudo'")
@@ -31,16 +31,15 @@ def optimizer_for(mrf: Any, method: Method, given: Optimizer[Any], penalties: Pe
     if given.minibatch:
         remedy = "samples are added up before training, so that it is no slower for many"
         raise InputError("optimizer", "one for whole objectives, such as 'lbfgs'", f"{given.name!r}", remedy)
-    if penalties.grouped and not is_default(mrf):
+    if penalties.groups and not is_default(mrf):
         expected = "the default for a prior of groups, which brings its own"
         raise InputError("optimizer", expected, f"{mrf.optimizer!r:.40}", "leave it out")
     return make_optimizer(given, l1=penalties.l1) if penalties.l1 else given
 
 
-def for_groups(model: Model, grouped: Grouped, tol: float, max_iter: int) -> Proximal:
+def for_groups(model: Model, scale: float, tol: float, max_iter: int) -> Proximal:
     """Return what minimises with a penalty on the tables of a model."""
-    groups = parameter_groups(model)
-    return Proximal(tol=tol, max_iter=max_iter, groups=groups, penalty=grouped.penalty, scale=grouped.scale)
+    return Proximal(tol=tol, max_iter=max_iter, groups=parameter_groups(model), scale=scale)
 
 
 def is_default(mrf: Any) -> bool:

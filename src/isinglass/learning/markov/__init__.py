@@ -12,15 +12,15 @@ from isinglass.learning.markov.likelihood.sampled import (
     StochasticLikelihood,
 )
 from isinglass.learning.markov.likelihood.scaling import IterativeScaling
-from isinglass.learning.markov.local.by_loss import Flow, PiecewiseTraining, Ratios
+from isinglass.learning.markov.local.by_loss import Flow, PiecewiseTraining
 from isinglass.learning.markov.local.camel import Camel
 from isinglass.learning.markov.local.composite import Composite
-from isinglass.learning.markov.local.nce import NoiseContrastive
 from isinglass.learning.markov.local.pmm import PseudoMoments
 from isinglass.learning.markov.local.pseudo import MaximumPseudolikelihood
 from isinglass.learning.markov.method import METHODS, Method, MethodFacts, make_method, register
 from isinglass.learning.markov.objective import MarkovObjective, Task
 from isinglass.learning.markov.samples import Copies, Samples, TermCounts
+from isinglass.removed import missing_attribute
 
 __all__ = [
     "METHODS",
@@ -38,12 +38,10 @@ __all__ = [
     "MaximumPseudolikelihood",
     "Method",
     "MethodFacts",
-    "NoiseContrastive",
     "PersistentDivergence",
     "PiecewiseTraining",
     "ProportionalFitting",
     "PseudoMoments",
-    "Ratios",
     "SampledLikelihood",
     "Samples",
     "StochasticLikelihood",
@@ -52,3 +50,5 @@ __all__ = [
     "make_method",
     "register",
 ]
+
+__getattr__ = missing_attribute(__name__)

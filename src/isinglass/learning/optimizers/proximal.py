@@ -1,24 +1,19 @@
-"""Proximal gradients for a smooth function plus a penalty on the length of groups of parameters.
+"""Proximal gradients for a smooth function plus a group lasso (Yuan and Lin 2006).
 
-    F(x) = f(x) + sum_g P(||x_g||),      P concave and rising, with P'(0) > 0
+    F(x) = f(x) + sum_g c_g ||x_g||
 
-    norm         P(r) = c r                                                   the group lasso (Yuan and Lin 2006)
-    horseshoe    P(r) = - log log(1 + t² / (r + e)²),     e = t / 1000        (Bhadra et al. 2019)
+A step moves against the gradient and shortens each group,
 
-A step moves against the gradient and shortens each group by what P's tangent at its length asks,
+    x' = S( x - a grad f(x) ),      S(y)_g = max(0, 1 - a c_g / ||y_g||) y_g,
 
-    x' = S( x - a grad f(x) ),      S(y)_g = max(0, 1 - a P'(||x_g||) / ||y_g||) y_g,
-
-so that whole groups become exactly zero. As P lies below its tangents, F falls wherever the step a is short enough; the
-first a is that of Barzilai and Borwein (1988), halved until F falls (Wright, Nowak and Figueiredo 2009). The horseshoe
-hardly shrinks long groups, and is not convex: where a run ends depends on where it starts. Its density has no finite
-peak at zero; e cuts the peak off.
+so that whole groups become exactly zero. F falls wherever the step a is short enough; the first a is that of Barzilai
+and Borwein (1988), halved until F falls (Wright, Nowak and Figueiredo 2009).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,10 +27,8 @@ from isinglass.learning.optimizers.vectors import dot
 from isinglass.typing import FloatArray, IntArray
 from isinglass.validation import positive, real_numbers
 
-CUT = 1e-3  # of the scale of a horseshoe: e above
 SHORTEST, LONGEST, TRIALS = 1e-12, 1e12, 80
 SUFFICIENT = 1e-4
-KINDS = ("norm", "horseshoe")
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,9 +49,8 @@ class Proximal(Descent[ProximalState]):
         When to stop; see `isinglass.learning.optimizers.descent`. The gradient is the subgradient of least norm.
     groups : int array (n,)
         The group of each parameter, from 0 on; -1: not penalised. Without any there is no penalty.
-    penalty : "norm" or "horseshoe"
     scale : float
-        Of the prior: the penalty of a group of d parameters is sqrt(d) / scale times its norm; or t of a horseshoe.
+        Of the prior: the penalty of a group of d parameters is sqrt(d) / scale times its norm.
 
     Examples
     --------
@@ -69,7 +61,6 @@ class Proximal(Descent[ProximalState]):
     """
 
     groups: ArrayLike = ()
-    penalty: Literal["norm", "horseshoe"] = "norm"
     scale: float = 1.0
     ftol: float = 0.0
 
@@ -80,8 +71,6 @@ class Proximal(Descent[ProximalState]):
         """Check the options."""
         super().check(size)
         positive(self.scale, "scale")
-        if self.penalty not in KINDS:
-            raise InputError("penalty", " or ".join(map(repr, KINDS)), repr(self.penalty))
         given = real_numbers(self.groups, "groups", "whole numbers")  # a checkpoint holds them as floats
         if given.size and given.shape != (size,):
             raise InputError("groups", f"a group for each of {size} parameters", f"shape {given.shape}")
@@ -96,8 +85,7 @@ class Proximal(Descent[ProximalState]):
 
     def step(self, f: Counted, state: ProximalState) -> ProximalState:
         """Step, shorter until the penalised function falls."""
-        slopes = self._slopes(self._norms(state.x))
-        length = state.length
+        slopes, length = self._slopes, state.length
         for _ in range(TRIALS):
             x = self._shrunk(state.x - length * state.gradient, length * slopes)
             change = x - state.x
@@ -122,7 +110,7 @@ class Proximal(Descent[ProximalState]):
     def steepest(self, state: ProximalState) -> FloatArray:
         """Return the subgradient of least norm."""
         norms = self._norms(state.x)
-        slopes, owner = self._slopes(norms), self._owner(state.x)
+        slopes, owner = self._slopes, self._owner(state.x)
         pull = np.divide(slopes, norms, out=np.zeros_like(norms), where=norms > 0)
         kept = state.gradient + np.append(pull, 0.0)[owner] * state.x
         at_zero = self._shrunk(state.gradient, slopes)
@@ -130,26 +118,16 @@ class Proximal(Descent[ProximalState]):
 
     def penalty_at(self, x: FloatArray) -> float:
         """Return the penalty."""
-        norms = self._norms(x)
-        if self.penalty == "norm":
-            return float((np.sqrt(self._sizes) * norms).sum()) / self.scale
-        return float(-np.log(np.log1p((self.scale / (norms + CUT * self.scale)) ** 2)).sum())
+        return float((self._slopes * self._norms(x)).sum())
 
-    def _slopes(self, norms: FloatArray) -> FloatArray:
-        """Return P' at the norm of each group."""
-        if self.penalty == "norm":
-            return np.sqrt(self._sizes) / self.scale
-        r = norms + CUT * self.scale
-        rest = r * (r**2 + self.scale**2) * np.log1p((self.scale / r) ** 2)
-        return np.asarray(2 * self.scale**2 / rest, np.float64)
+    @property
+    def _slopes(self) -> FloatArray:
+        """The penalty of each group over its norm."""
+        owner = np.asarray(self.groups, np.int64)
+        return np.asarray(np.sqrt(np.bincount(owner[owner >= 0])) / self.scale, np.float64)
 
     def _owner(self, x: FloatArray) -> IntArray:
         return np.asarray(self.groups, np.int64) if np.size(self.groups) else np.full(len(x), -1)
-
-    @property
-    def _sizes(self) -> FloatArray:
-        owner = np.asarray(self.groups, np.int64)
-        return np.bincount(owner[owner >= 0]).astype(np.float64)
 
     def _norms(self, x: FloatArray) -> FloatArray:
         owner = self._owner(x)

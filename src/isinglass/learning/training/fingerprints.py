@@ -37,7 +37,6 @@ _FORMER = {  # where classes lived when the first fingerprints were written: a c
     "isinglass.learning.markov.local.by_loss": "isinglass.learning.markov.by_loss",
     "isinglass.learning.markov.local.camel": "isinglass.learning.markov.camel",
     "isinglass.learning.markov.local.composite": "isinglass.learning.markov.composite",
-    "isinglass.learning.markov.local.nce": "isinglass.learning.markov.nce",
     "isinglass.learning.markov.local.pmm": "isinglass.learning.markov.pmm",
     "isinglass.learning.markov.local.pseudo": "isinglass.learning.markov.pseudo",
     "isinglass.learning.optimizers.stochastic.adagrad": "isinglass.learning.optimisers.adagrad",

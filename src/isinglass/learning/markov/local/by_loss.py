@@ -11,12 +11,10 @@ from isinglass.learning.markov.objective import MarkovObjective, Task, total
 from isinglass.learning.markov.samples import Copies
 from isinglass.losses import (
     Evaluation,
-    LocalLoss,
     Loss,
     LossProblem,
     MinimumProbabilityFlow,
     Piecewise,
-    RatioMatching,
 )
 from isinglass.potentials import Potentials
 from isinglass.runtime.cached_property import cached_property
@@ -42,18 +40,17 @@ class LossObjective(MarkovObjective):
         return Copies(self.model, self.samples)
 
 
-class LocalObjective(LossObjective):
-    """A loss of local scores; in large pairwise models by products of matrices."""
+class FlowObjective(LossObjective):
+    """The flow out of the samples; in large pairwise models by products of matrices."""
 
-    def __init__(self, task: Task, loss: LocalLoss) -> None:
-        super().__init__(task, loss)
-        self.local = loss
+    def __init__(self, task: Task) -> None:
+        super().__init__(task, MinimumProbabilityFlow())
         self.pairwise = PairwiseScores.of(task)
 
     def evaluate(self, potentials: Potentials) -> Evaluation:
         """Return the sum over all samples."""
         if self.pairwise is not None:
-            return self.pairwise.evaluate(potentials, self.local.terms)
+            return self.pairwise.evaluate(potentials, MinimumProbabilityFlow().terms)
         return super().evaluate(potentials)
 
 
@@ -102,30 +99,6 @@ class Flow(Method):
         """The loss of one sample."""
         return MinimumProbabilityFlow()
 
-    def objective(self, task: Task) -> LocalObjective:
+    def objective(self, task: Task) -> FlowObjective:
         """Return the flow out of the samples."""
-        return LocalObjective(task, MinimumProbabilityFlow())
-
-
-@register
-@dataclass(frozen=True)
-class Ratios(Method):
-    """Ratio matching: ``"ratio-matching"``."""
-
-    name: ClassVar[str] = "ratio-matching"
-    facts: ClassVar[MethodFacts] = MethodFacts(
-        "sum_n w_n sum_i sum_{x != x_ni} sigma(s_i(x) - s_i(x_ni))^2",
-        consistent=True,
-        log_z=False,
-        virtual=False,
-        note="needs no inference; bounded, so that outliers count little; not convex",
-    )
-
-    @property
-    def loss(self) -> Loss:
-        """The loss of one sample."""
-        return RatioMatching()
-
-    def objective(self, task: Task) -> LocalObjective:
-        """Return the squared misses of ratios."""
-        return LocalObjective(task, RatioMatching())
+        return FlowObjective(task)

@@ -4,26 +4,25 @@ from isinglass.learning.markov.priors.penalties import (
     PRIORS,
     Dirichlet,
     Gaussian,
-    Grouped,
     GroupLaplace,
-    HorseshoeLike,
     Laplace,
     Penalties,
     Prior,
     make_prior,
     parameter_groups,
 )
+from isinglass.removed import missing_attribute
 
 __all__ = [
     "PRIORS",
     "Dirichlet",
     "Gaussian",
     "GroupLaplace",
-    "Grouped",
-    "HorseshoeLike",
     "Laplace",
     "Penalties",
     "Prior",
     "make_prior",
     "parameter_groups",
 ]
+
+__getattr__ = missing_attribute(__name__)

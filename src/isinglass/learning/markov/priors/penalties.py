@@ -3,12 +3,10 @@
     gaussian    log p(theta) = - sum_j theta_j² / (2 scale²)         the penalty l2 = 1 / (2 scale²)
     laplace     log p(theta) = - sum_j |theta_j| / scale             an l1 penalty: many parameters become exactly zero
     group       log p(theta) = - sum_g sqrt(d_g) ||theta_g|| / scale      whole tables become exactly zero
-    horseshoe   log p(theta) = sum_g log log(1 + scale² / ||theta_g||²)   the same, but long ones are hardly shortened
     dirichlet   log p(theta) = total (theta . E_0[f] - log Z(theta))
 
 A group g has the d_g parameters of the table of a factor of two or more variables: an edge is there or not (Murphy
-2012, section 19.6.3). The horseshoe-like density (Bhadra et al. 2019) has an infinite peak at zero, which is cut off at
-a thousandth of its scale (`isinglass.learning.optimizers.proximal`); it is not concave.
+2012, section 19.6.3).
 
 The last is conjugate: it stands for `total` virtual samples of the model with theta = 0, spread evenly over all cells
 of the joint table (Dawid and Lauritzen 1993, hyper-Dirichlet). It keeps every table entry above zero.
@@ -18,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -28,20 +26,16 @@ from isinglass.typing import IntArray
 from isinglass.validation import positive
 
 
-class Grouped(NamedTuple):
-    """A penalty on the norm of each group of parameters, see `isinglass.learning.optimizers.proximal`."""
-
-    penalty: Literal["norm", "horseshoe"]
-    scale: float
-
-
 class Penalties(NamedTuple):
-    """What a prior adds to an objective."""
+    """What a prior adds to an objective.
+
+    `groups`: the scale of a group lasso (`isinglass.learning.optimizers.proximal`); 0: there is none.
+    """
 
     l2: float = 0.0
     l1: float = 0.0
     virtual: float = 0.0
-    grouped: Grouped | None = None
+    groups: float = 0.0
 
 
 class Prior:
@@ -114,29 +108,7 @@ class GroupLaplace(Prior):
 
     def penalties(self) -> Penalties:
         """Return a penalty on groups."""
-        return Penalties(grouped=Grouped("norm", positive(self.scale, "prior.scale")))
-
-
-@PRIORS.register("horseshoe")
-@dataclass(frozen=True)
-class HorseshoeLike(Prior):
-    """Tables of edges that are all zero, or hardly shortened: ``"horseshoe"``.
-
-    Training starts at a fit without this prior, as the density is not concave.
-
-    Parameters
-    ----------
-    scale : float, default=1
-        Tables whose norm is far above it are left alone.
-    """
-
-    scale: float = 1.0
-
-    name: ClassVar[str] = "horseshoe"
-
-    def penalties(self) -> Penalties:
-        """Return a penalty on groups."""
-        return Penalties(grouped=Grouped("horseshoe", positive(self.scale, "prior.scale")))
+        return Penalties(groups=positive(self.scale, "prior.scale"))
 
 
 @PRIORS.register("dirichlet")
