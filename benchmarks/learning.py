@@ -26,7 +26,7 @@ def rows() -> Rows:
 def _threads(iterations: int = 50) -> Row:
     p, _ = batch_of_grids(90, 28, general=True)
     calls = {
-        str(n): lambda n=n: ig.infer(p, ig.BeliefPropagation(iterations=iterations, threads=n), tape=True)
+        str(n): lambda n=n: ig.infer(p, ig.BeliefPropagation(iterations=iterations, n_jobs=n), tape=True)
         for n in (1, 2)
     }
     times = paired(calls, clock=time.perf_counter)

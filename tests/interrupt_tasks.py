@@ -162,7 +162,7 @@ def tasks(folder: Path) -> dict[str, Task]:
     found: dict[str, Task] = {f"infer {name}": lambda name=name: inferred(name) for name in ig.algorithms()}  # type: ignore[misc]
     found |= {f"solve {name}": lambda name=name: solved(name) for name in SOLVERS if installed(name)}  # type: ignore[misc]
     found |= {
-        "exact, two threads": lambda: ig.infer(ising(15), "exact", threads=2).variables.flat.tobytes(),
+        "exact, two threads": lambda: ig.infer(ising(15), "exact", n_jobs=2).variables.flat.tobytes(),
         "log Z": lambda: ig.infer(ising(15), "exact", beliefs=False).component_log_z.tobytes(),
         "map": lambda: ig.map_assignment(ising(13)).states.tobytes(),
         "map max-product": lambda: ig.map_assignment(ising(30), "max-product").states.tobytes(),

@@ -117,7 +117,7 @@ def test_types_stay_the_same_in_a_run(schedule, damping, scale, pairs, monkeypat
     graph = ig.FactorGraph([2, 3, 2] * 3, scopes if pairs else [*scopes, (0, 1, 2)])
     p = ig.testing.random_potentials(graph, np.random.default_rng(1), scale)
     moved = ig.Potentials._build(graph, [t + 1e-20j for t in p.groups], p.table_ids, p.evidence)
-    options = {"schedule": schedule, "damping": damping, "threads": 2, "max_iter": 30}
+    options = {"schedule": schedule, "damping": damping, "n_jobs": 2, "max_iter": 30}
     for algorithm in (
         ig.BeliefPropagation(**options),
         ig.BeliefPropagation(**options, iterations=5),

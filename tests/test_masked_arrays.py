@@ -72,5 +72,5 @@ def test_masked_derivatives_and_weights_are_refused():
 
 def test_absurd_numbers_of_threads_are_refused():
     p = ig.Potentials(ig.FactorGraph([2, 2], [(0, 1)]), [np.zeros((2, 2))]).repeat(3)
-    with pytest.raises(ig.InputError, match="threads"):
-        ig.infer(p, "bp", threads=2**40)
+    with pytest.raises(ig.InputError, match="n_jobs"):
+        ig.infer(p, "bp", n_jobs=2**40)

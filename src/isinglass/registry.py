@@ -107,7 +107,6 @@ def choose(
     given: str | T,
     options: Mapping[str, object],
     example: str,
-    also: Mapping[str, str] | None = None,
 ) -> T:
     """Return the object of this name, or the given object, with further options.
 
@@ -122,8 +121,6 @@ def choose(
         Options that the object is to have.
     example : str
         The name of an entry, for the message about what is neither a name nor an object.
-    also : mapping, optional
-        Arguments of the caller's, for the message about an unknown option; each with the option that it stands for.
     """
     if not isinstance(given, (str, base)):
         got = type(given).__name__ if not isinstance(given, type) else f"the class {given.__name__}"
@@ -135,10 +132,9 @@ def choose(
     known = [f.name for f in fields(cls)]  # type: ignore[arg-type]
     unknown = [o for o in options if o not in known]
     if unknown:
-        listed = [o for o in known if o not in (also or {}).values()] + list(also or ())
-        expected = "one of " + ", ".join(listed) if listed else "no options"
+        expected = "one of " + ", ".join(known) if known else "no options"
         refuse_removed_options(cls.__name__, unknown)
-        name, remedy = getattr(cls, "name", cls.__name__), did_you_mean(unknown[0], listed)
+        name, remedy = getattr(cls, "name", cls.__name__), did_you_mean(unknown[0], known)
         raise InputError(unknown[0], f"an option of {name!r} ({expected})", f"{options[unknown[0]]!r:.40}", remedy)
     if isinstance(given, str):
         return cls(**options)

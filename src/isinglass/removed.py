@@ -25,6 +25,9 @@ REMOVED: dict[str, str] = {
     # chains of second order
     "ChainCRF(order=)": "use pairs (label before, label) as labels, and forbid those that do not overlap",
     # methods of learning
+    "isinglass.learning.optimisers": "use isinglass.learning.optimizers",
+    "isinglass.learning.optimizers.OPTIMISERS": "use OPTIMIZERS",
+    "isinglass.learning.Total": "use Objective, or fit of an estimator",
     "method 'nce'": "use 'pseudo', or 'ml' where log Z is wanted",
     "method 'ratio-matching'": "use 'mpf' or 'pseudo'",
     "loss 'ratio-matching'": "use 'mpf' or 'pseudo'",
@@ -37,6 +40,18 @@ REMOVED: dict[str, str] = {
     "Pseudolikelihood(joint_states=)": "use loss 'cl' (method='ml' of MRF), which sums over hidden variables",
     # maximisers
     # files
+    # the number of threads
+    "BeliefPropagation(threads=)": "use n_jobs=",
+    "FractionalBeliefPropagation(threads=)": "use n_jobs=",
+    "TreeReweighted(threads=)": "use n_jobs=",
+    "MaxProduct(threads=)": "use n_jobs=",
+    "Exact(threads=)": "use n_jobs=",
+    "Gibbs(threads=)": "use n_jobs=",
+    "TreeGibbs(threads=)": "use n_jobs=",
+    "SwendsenWang(threads=)": "use n_jobs=",
+    "Wolff(threads=)": "use n_jobs=",
+    "ParallelTempering(threads=)": "use n_jobs=",
+    "AnnealedImportance(threads=)": "use n_jobs=",
     # belief propagation
 }
 

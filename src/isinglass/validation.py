@@ -63,21 +63,7 @@ def _index(value: object, argument: str, minimum: int, remedy: str) -> int:
     raise InputError(argument, f"a whole number of at least {minimum}", repr(value), remedy)
 
 
-def thread_count(value: object, argument: str = "threads", remedy: str = "") -> int:
-    """Check a number of threads; more than `MOST_THREADS`, or than there are processors, would only wait.
-
-    Examples
-    --------
-    >>> thread_count(2)
-    2
-    """
-    count = whole_number(value, argument, 1, remedy)
-    if count > MOST_THREADS and count > (most := max(MOST_THREADS, os.cpu_count() or 1)):
-        raise InputError(argument, f"at most {most} threads", f"{count}", remedy)
-    return count
-
-
-def jobs_of(n_jobs: object, argument: str = "n_jobs") -> int:
+def jobs_of(n_jobs: object) -> int:
     """Return a number of threads: -1 is as many as there are processors, None the default.
 
     The default is what the environment variable ISINGLASS_THREADS says, a number or -1; without it one.
@@ -87,6 +73,7 @@ def jobs_of(n_jobs: object, argument: str = "n_jobs") -> int:
     >>> jobs_of(3)
     3
     """
+    argument, remedy = "n_jobs", "or -1 for all processors"
     if n_jobs is None:
         given = os.environ.get("ISINGLASS_THREADS", "").strip()
         if not given:
@@ -94,7 +81,10 @@ def jobs_of(n_jobs: object, argument: str = "n_jobs") -> int:
         argument, n_jobs = "ISINGLASS_THREADS", int(given) if re.fullmatch("-?[0-9]+", given) else given
     if isinstance(n_jobs, int | np.integer) and n_jobs == -1:
         return os.cpu_count() or 1
-    return thread_count(n_jobs, argument, "or -1 for all processors")
+    count = whole_number(n_jobs, argument, 1, remedy)
+    if count > MOST_THREADS and count > (most := max(MOST_THREADS, os.cpu_count() or 1)):
+        raise InputError(argument, f"at most {most} threads", f"{count}", remedy)
+    return count
 
 
 def flag(value: object, argument: str) -> bool:

@@ -541,7 +541,7 @@ def test_partial_fit_learns_attributes_that_come_later(state_features):
     assert {attribute for attribute, _ in made.state_features_} == {"w=a", "w=b", "w=c", "w=d", "(bias)"}
 
 
-def test_what_an_optimiser_keeps_moves_with_its_weight():
+def test_what_an_optimizer_keeps_moves_with_its_weight():
     X, Y = [[["w=a"], ["w=b"]]], [["A", "B"]]
     made = crf(optimizer=Adam(learning_rate=0.2, random_state=0), bias=True, state_features="all").partial_fit(X, Y)
     weights, memory = made.state_features_, made._optimizer_state.memory[1]

@@ -183,6 +183,7 @@ def test_fingerprints_are_of_contents():
         ([large], [large.copy()]),
         ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
         (Adam(epochs=3), Adam(epochs=5)),
+        (ig.BeliefPropagation(n_jobs=2), ig.BeliefPropagation(n_jobs=3)),
         (np.float64(0.5), 0.5),
         (lambda x: x + 1, lambda x: x + 1),
     ]

@@ -208,7 +208,7 @@ def test_minibatches_checkpoints_and_graphs_without_edges(tmp_path):
     with pytest.raises(ig.InputError, match="a checkpoint of this problem"):
         graph(**other, entropy="fit", checkpoint=path).fit(X, Y)
     assert whole.predict([(X[0][0][:1], np.zeros((0, 2), int))])[0].shape == (1,)
-    adam = ig.learning.optimisers.Adam(epochs=3, batch_size=2, random_state=0)
+    adam = ig.learning.optimizers.Adam(epochs=3, batch_size=2, random_state=0)
     crf = grid(**CONVEX, entropy="fit", optimizer=adam).fit(*images())
     assert abs(crf.parameters_["entropy/factors/1"]).max() > 1e-4
 

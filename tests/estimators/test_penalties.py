@@ -74,7 +74,7 @@ def test_names_stand_for_the_quasi_newton_method():
 
 
 @pytest.mark.parametrize("optimizer", [Lbfgs(), Adam(), "sgd", "steepest"], ids=str)
-def test_other_optimisers_are_refused(optimizer):
+def test_other_optimizers_are_refused(optimizer):
     with pytest.raises(ig.InputError, match=r"optimizer: .*use 'lbfgs' by name, or 'owlqn'"):
         graph(edge_l1=1.0, optimizer=optimizer).fit(*graphs())
 

@@ -109,7 +109,7 @@ WRONG = {
     ),
     "shape": (["ucl", {"bias": False}], r"stages: expected the same shapes of parameters as before, got 'node' of"),
     "own": ([{"own_parameters": True}, {}], r"stages: expected the same shapes .* after \(2, "),
-    "optimiser": (["ucl", {"optimizer": Adam(batch_size=-1)}], r"batch_size"),
+    "optimizer": (["ucl", {"optimizer": Adam(batch_size=-1)}], r"batch_size"),
 }
 
 

@@ -111,7 +111,7 @@ WRONG = {
     "edge_l2": (on_grid(edge_l2="much"), "edge_l2", "a number of at least 0"),
     "l1": (on_grid(l1=-1), "l1", "a number of at least 0"),
     "edge_l1": (on_graph(edge_l1="much"), "edge_l1", "a number of at least 0"),
-    "l1 of an optimiser without": (on_grid(l1=1, optimizer=Lbfgs()), "optimizer", "use 'lbfgs' by name"),
+    "l1 of an optimizer without": (on_grid(l1=1, optimizer=Lbfgs()), "optimizer", "use 'lbfgs' by name"),
     "iterations": (on_grid(iterations=0), "iterations", "a whole number of at least 1"),
     "n_states": (on_grid(n_states=1), "n_states", "a whole number of at least 2"),
     "max_iter": (on_grid(max_iter=2.5), "max_iter", "a whole number"),

@@ -183,7 +183,7 @@ def test_a_better_start_gives_smaller_errors():
 
 def test_threads_change_nothing():
     p = MODELS["mixed"]
-    one, two = (ig.infer(p, "ais", random_state=0, threads=t, temperatures=5) for t in (1, 2))
+    one, two = (ig.infer(p, "ais", random_state=0, n_jobs=t, temperatures=5) for t in (1, 2))
     assert one.log_z == two.log_z
     np.testing.assert_array_equal(one.variables.flat, two.variables.flat)
 
@@ -250,7 +250,7 @@ def test_bridge_sampling():
         ({"direction": "back"}, "direction: expected 'forward' or 'reverse' or 'both'"),
         ({"data": np.zeros((3, 4), int)}, "data: expected none in direction 'forward'"),
         ({"data": np.zeros(4, int), "direction": "both"}, "data: expected at least two assignments"),
-        ({"threads": 0}, "threads: expected"),
+        ({"n_jobs": 0}, "n_jobs: expected"),
     ],
 )
 def test_wrong_input(options, message):

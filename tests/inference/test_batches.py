@@ -138,7 +138,7 @@ PAIRS = [
 def test_a_gradient_by_flooding_is_the_same_alone_and_in_a_batch(names, kind, damping):
     make = ALGORITHMS[kind]
     check(names, make(iterations=4, schedule="flooding", damping=damping))
-    check(names[::-1], make(iterations=4, schedule="flooding", damping=damping, threads=2))
+    check(names[::-1], make(iterations=4, schedule="flooding", damping=damping, n_jobs=2))
     check(names, make(iterations=7, schedule="flooding", damping=damping), tape="sqrt")
 
 
@@ -149,7 +149,7 @@ def test_a_result_link_by_link_is_the_same_alone_and_in_a_batch(schedule, thread
     names = sorted(EXAMPLES)
     whole = ig.potentials_union([EXAMPLES[name] for name in names])
     for options in ({"iterations": 2}, {"iterations": 3, "damping": 0.2}, {"tol": 1e-6, "max_iter": 5}):
-        algorithm = ig.BeliefPropagation(schedule=schedule, threads=threads, random_state=3, **options)
+        algorithm = ig.BeliefPropagation(schedule=schedule, n_jobs=threads, random_state=3, **options)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ig.ConvergenceWarning)
             together, first = ig.infer(whole, algorithm), 0
@@ -179,7 +179,7 @@ def test_equal_examples_are_updated_in_equal_random_orders(random_state):
 @given(st.data())
 def test_random_batches(data):
     names = data.draw(st.lists(st.sampled_from(sorted(EXAMPLES)), min_size=2, max_size=6, unique=True))
-    options = {"damping": data.draw(st.sampled_from([0.0, 0.2])), "threads": data.draw(st.sampled_from([1, 2]))}
+    options = {"damping": data.draw(st.sampled_from([0.0, 0.2])), "n_jobs": data.draw(st.sampled_from([1, 2]))}
     make = ALGORITHMS[data.draw(st.sampled_from(sorted(ALGORITHMS)))]
     tape = data.draw(st.sampled_from([True, "sqrt"]))
     check(names, make(iterations=data.draw(st.sampled_from([1, 5])), schedule="flooding", **options), tape)
@@ -191,7 +191,7 @@ def test_random_batches(data):
 @pytest.mark.parametrize("kind", ALGORITHMS)
 def test_a_gradient_at_a_fixed_point_is_the_same_alone_and_in_a_batch(kind, schedule, threads):
     names = ("one table", "triples", "grid", "chain", "three states", "loops", "another table", "hard zero", "large")
-    check(names, ALGORITHMS[kind](schedule=schedule, threads=threads, **CONVERGED))
+    check(names, ALGORITHMS[kind](schedule=schedule, n_jobs=threads, **CONVERGED))
     check(names[::-1], ALGORITHMS[kind](schedule=schedule, damping=0.2, **CONVERGED), tape="sqrt")
 
 
@@ -201,7 +201,7 @@ def test_messages_to_start_with(threads):
     """Also where a hard zero is in the messages that another example starts with."""
     names = ("grid", "hard zero", "one table", "loops", "chain")
     start = ig.BeliefPropagation(iterations=2, schedule="flooding")
-    check(names, ig.BeliefPropagation(iterations=3, schedule="flooding", threads=threads), start=start)
+    check(names, ig.BeliefPropagation(iterations=3, schedule="flooding", n_jobs=threads), start=start)
 
 
 @pytest.mark.bits
@@ -257,7 +257,7 @@ def test_threads_change_no_gradient_by_a_table_that_all_examples_share(name, opt
     bars = cotangents(p)
     found = []
     for threads in (1, 2, 3):
-        r = ig.infer(p, ig.BeliefPropagation(schedule="flooding", threads=threads, **options), tape=True)
+        r = ig.infer(p, ig.BeliefPropagation(schedule="flooding", n_jobs=threads, **options), tape=True)
         found.append(r.backward(*bars).groups)
     for other in found[1:]:
         for a, b in zip(found[0], other, strict=True):
@@ -276,7 +276,7 @@ def test_derivatives_by_shared_tables_do_not_depend_on_the_number_of_threads(sch
     bars = rng.normal(size=50), rng.normal(size=p.graph.cards.sum())
     found = []
     for threads in (1, 2, 3, 4):
-        algorithm = ig.BeliefPropagation(schedule=schedule, threads=threads, **options)
+        algorithm = ig.BeliefPropagation(schedule=schedule, n_jobs=threads, **options)
         found.append(ig.infer(p, algorithm, tape=True).backward(*bars).groups)
     for other in found[1:]:
         for one, two in zip(found[0], other, strict=True):

@@ -82,7 +82,7 @@ def test_threads_change_no_bit(lowered, name, scale):
     one = ig.infer(p, "exact", tape=True)
     gradient = one.backward(log_z=0.3, variables=[np.arange(float(c)) for c in p.graph.cards])
     for threads in (2, 3, 16):
-        other = ig.infer(p, "exact", threads=threads, tape=True)
+        other = ig.infer(p, "exact", n_jobs=threads, tape=True)
         assert other.log_z == one.log_z
         assert_array_equal(other.variables.flat, one.variables.flat)
         for mine, theirs in zip(other.factors.groups, one.factors.groups, strict=True):
@@ -90,15 +90,15 @@ def test_threads_change_no_bit(lowered, name, scale):
         again = other.backward(log_z=0.3, variables=[np.arange(float(c)) for c in p.graph.cards])
         for mine, theirs in zip(again.groups, gradient.groups, strict=True):
             assert_array_equal(mine, theirs)
-        assert_array_equal(ig.map_assignment(p, threads=threads).states, ig.map_assignment(p).states)
-        assert_array_equal(ig.sample(p, 5, threads=threads, random_state=0), ig.sample(p, 5, random_state=0))
+        assert_array_equal(ig.map_assignment(p, n_jobs=threads).states, ig.map_assignment(p).states)
+        assert_array_equal(ig.sample(p, 5, n_jobs=threads, random_state=0), ig.sample(p, 5, random_state=0))
 
 
 def test_threads_change_no_bit_of_a_large_model():
     p = random_potentials(ig.grid_graph(14, 14, 2), np.random.default_rng(0))
     one = ig.infer(p, "exact")
     for threads in (2, 3, 16):
-        other = ig.infer(p, "exact", threads=threads)
+        other = ig.infer(p, "exact", n_jobs=threads)
         assert other.log_z == one.log_z
         assert_array_equal(other.variables.flat, one.variables.flat)
         assert_array_equal(other.factors.groups[1], one.factors.groups[1])
@@ -115,7 +115,7 @@ def test_room_for_local_tables_changes_no_bit(lowered, monkeypatch, name, rest):
         monkeypatch.setattr(layout, "light_ones", lambda local, _, some=some: some(np.arange(len(local))))
         again = ig.Potentials.from_groups(GRAPHS[name](), p.groups, p.table_ids)
         for threads in (1, 3):
-            other = ig.infer(again, "exact", threads=threads)
+            other = ig.infer(again, "exact", n_jobs=threads)
             assert other.log_z == whole.log_z
             assert_array_equal(other.variables.flat, whole.variables.flat)
             for mine, theirs in zip(other.factors.groups, whole.factors.groups, strict=True):
@@ -162,7 +162,7 @@ def test_errors_reach_the_caller(lowered, monkeypatch):
 
     monkeypatch.setattr(crews, "pass_through", fail)
     with pytest.raises(RuntimeError, match="in a loop"):
-        ig.infer(random_potentials(GRAPHS["grid"](), np.random.default_rng(0)), "exact", threads=2)
+        ig.infer(random_potentials(GRAPHS["grid"](), np.random.default_rng(0)), "exact", n_jobs=2)
 
 
 def test_nobody_waits_for_a_leader_that_has_failed(lowered, monkeypatch):
@@ -181,7 +181,7 @@ def test_nobody_waits_for_a_leader_that_has_failed(lowered, monkeypatch):
 
     monkeypatch.setattr(crews, "pass_through", fail)
     with pytest.raises(RuntimeError, match="at the head"):
-        ig.infer(random_potentials(GRAPHS["grid"](), np.random.default_rng(0)), "exact", threads=3)
+        ig.infer(random_potentials(GRAPHS["grid"](), np.random.default_rng(0)), "exact", n_jobs=3)
     start = time.perf_counter()
     gone.wait()
     assert time.perf_counter() - start < 0.5  # not after they have lost patience
@@ -238,8 +238,8 @@ def test_after_a_stop_no_piece_is_worked_on(lowered, monkeypatch):
 
 
 def test_wrong_threads():
-    with pytest.raises(ig.InputError, match="threads"):
-        ig.infer(random_potentials(GRAPHS["grid"](), np.random.default_rng(0)), "exact", threads=0)
+    with pytest.raises(ig.InputError, match="n_jobs"):
+        ig.infer(random_potentials(GRAPHS["grid"](), np.random.default_rng(0)), "exact", n_jobs=0)
 
 
 @pytest.mark.parametrize("scale", [1.0, 400.0])
@@ -250,7 +250,7 @@ def test_log_z_alone(lowered, monkeypatch, name, scale):
     p = random_potentials(GRAPHS[name](), np.random.default_rng(0), scale, 0.1)
     whole = ig.infer(p, "exact")
     for threads in (1, 3):
-        alone = ig.infer(p, "exact", beliefs=False, threads=threads)
+        alone = ig.infer(p, "exact", beliefs=False, n_jobs=threads)
         assert_array_equal(alone.component_log_z, whole.component_log_z)
         assert_array_equal(alone.variables.flat, whole.variables.flat)
         assert_array_equal(alone.factor(1), whole.factor(1))

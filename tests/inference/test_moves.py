@@ -311,7 +311,7 @@ def test_threads_change_no_bit(schedule):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ig.ConvergenceWarning)
         found = [
-            ig.infer(p, ig.BeliefPropagation(schedule=schedule, threads=threads, max_iter=30), tape=True)
+            ig.infer(p, ig.BeliefPropagation(schedule=schedule, n_jobs=threads, max_iter=30), tape=True)
             for threads in (1, 2, 3)
         ]
     for other in found[1:]:

@@ -1,4 +1,4 @@
-"""One word for threads: `n_jobs`, its default, and its older spelling."""
+"""The number of threads: `n_jobs`, and its default."""
 
 import numpy as np
 import pytest
@@ -53,13 +53,12 @@ def test_a_wrong_environment_variable_is_named(monkeypatch, given, model):
 
 def test_functions_take_it(model, teams):
     wanted = ig.infer(model, "bp", n_jobs=1)
-    for options in ({"n_jobs": 3}, {"threads": 3}):
-        teams.clear()
-        assert ig.infer(model, "bp", **options).variables.flat.tobytes() == wanted.variables.flat.tobytes()
-        assert teams[0] == 3
-        ig.map_assignment(model, "max-product", **options)
-        ig.n_best(model, 1, "trw", **options)
-    assert ig.infer(model, ig.BeliefPropagation(threads=2), n_jobs=3).log_z == wanted.log_z
+    teams.clear()
+    assert ig.infer(model, "bp", n_jobs=3).variables.flat.tobytes() == wanted.variables.flat.tobytes()
+    assert teams[0] == 3
+    ig.map_assignment(model, "max-product", n_jobs=3)
+    ig.n_best(model, 1, "trw", n_jobs=3)
+    assert ig.infer(model, ig.BeliefPropagation(n_jobs=2), n_jobs=3).log_z == wanted.log_z
     assert teams[-1] in (1, 3)
     for name in ("exact", "brute", "mf"):  # that may ignore it
         assert ig.infer(model, name, n_jobs=2).log_z == ig.infer(model, name).log_z
@@ -83,13 +82,8 @@ def test_wrong_numbers_are_refused(model, given):
         ig.sample(model, 2, n_jobs=given)
 
 
-def test_both_words_are_refused(model):
-    with pytest.raises(ig.InputError, match="threads"):
-        ig.infer(model, "bp", n_jobs=2, threads=2)
-
-
 def test_algorithms_keep_their_number_without_it():
-    assert threaded(ig.BeliefPropagation(threads=4), None).threads == 4
+    assert threaded(ig.BeliefPropagation(n_jobs=4), None).n_jobs == 4
     assert threaded(ig.Exact(), 2).facts.threads in (False, True)
 
 

@@ -56,7 +56,7 @@ def everything(p, make, threads, backward=True, tape=True, **options):
     rng = np.random.default_rng(1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ig.ConvergenceWarning)
-        result = ig.infer(p, make(threads=threads, **options), tape=tape if backward else False)
+        result = ig.infer(p, make(n_jobs=threads, **options), tape=tape if backward else False)
     found = [result.component_log_z, result.variables.flat, *result.factors.groups, result.messages]
     found.append(np.array([result.info.residual, result.info.iterations]))
     if backward:

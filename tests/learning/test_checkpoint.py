@@ -33,10 +33,10 @@ def made(name, length):
     return make_optimizer(name, **{"epochs" if name in BATCHED else "max_iter": length}, **OPTIONS[name])
 
 
-def run(optimiser, **options):
-    if optimiser.name in BATCHED:
-        return optimiser.minimise_batches(F.on, F.n, np.full(7, 0.5), **options)
-    return optimiser.minimise(F, np.full(7, 0.5), **options)
+def run(optimizer, **options):
+    if optimizer.name in BATCHED:
+        return optimizer.minimise_batches(F.on, F.n, np.full(7, 0.5), **options)
+    return optimizer.minimise(F, np.full(7, 0.5), **options)
 
 
 @pytest.mark.parametrize("name", [*WHOLE, *BATCHED])
@@ -58,20 +58,20 @@ def test_five_and_five_make_ten(name, tmp_path):
 @pytest.mark.parametrize("name", [*WHOLE, *BATCHED])
 @pytest.mark.parametrize("every", [1, 3])
 def test_resumes_from_any_iteration_of_the_journal(name, every, tmp_path):
-    path, optimiser = tmp_path / "run.npz", made(name, 4)
-    whole = run(optimiser)
+    path, optimizer = tmp_path / "run.npz", made(name, 4)
+    whole = run(optimizer)
     for stop in range(every, whole.iterations + 1, 2):
-        journal = Journal(path, optimiser, every, callback=lambda p, stop=stop: p.iteration == stop)
-        run(optimiser, callback=journal)
+        journal = Journal(path, optimizer, every, callback=lambda p, stop=stop: p.iteration == stop)
+        run(optimizer, callback=journal)
         again, state = resume(path)
-        assert again == replace(optimiser)
+        assert again == replace(optimizer)
         assert state.iteration == stop // every * every
         assert same_states(run(again, state=state).state, whole.state)
 
 
 def test_a_finished_run_stays_finished(tmp_path):
-    optimiser = Lbfgs(tol=1e-6)
-    result = run(optimiser, callback=Journal(tmp_path / "a", optimiser))
+    optimizer = Lbfgs(tol=1e-6)
+    result = run(optimizer, callback=Journal(tmp_path / "a", optimizer))
     again, state = resume(tmp_path / "a")
     second = again.minimise(F, state=state)
     assert second.converged
@@ -80,44 +80,44 @@ def test_a_finished_run_stays_finished(tmp_path):
 
 def test_equal_states_give_equal_bytes(tmp_path):
     for name in "ab":
-        optimiser = made("owlqn", 5)
-        run(optimiser, callback=Journal(tmp_path / name, optimiser))
+        optimizer = made("owlqn", 5)
+        run(optimizer, callback=Journal(tmp_path / name, optimizer))
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     assert [p.name for p in sorted(tmp_path.iterdir())] == ["a", "b"]
 
 
 def test_any_option_survives(tmp_path):
-    for optimiser in (
+    for optimizer in (
         OwlQn(l1=np.float32(0.1), tol=0.1 + 0.2),
         OwlQn(l1=np.asarray(2.0)),
         OwlQn(l1=[0] * 7),
         Sgd(random_state=np.int64(4)),
         Sgd(random_state=None, schedule="sqrt"),
     ):
-        save_checkpoint(tmp_path / "a", optimiser, run(replace(optimiser)).state)
-        assert resume(tmp_path / "a").optimiser == optimiser
+        save_checkpoint(tmp_path / "a", optimizer, run(replace(optimizer)).state)
+        assert resume(tmp_path / "a").optimizer == optimizer
     save_checkpoint(tmp_path / "a", Adam(random_state=np.random.default_rng(0)), run(Adam()).state)
-    assert resume(tmp_path / "a").optimiser == Adam()
+    assert resume(tmp_path / "a").optimizer == Adam()
 
 
 def trained(path, name, pause=0.0, resumed=False):
-    """Run an optimiser, from a checkpoint or from the start, with a pause at each step; describe the result."""
+    """Run an optimizer, from a checkpoint or from the start, with a pause at each step; describe the result."""
     if resumed:
-        optimiser, state = resume(path)
+        optimizer, state = resume(path)
     elif name == "lbfgs":
-        optimiser, state = make_optimizer(name, tol=0.0, ftol=0.0, max_iter=25), None
+        optimizer, state = make_optimizer(name, tol=0.0, ftol=0.0, max_iter=25), None
     else:
-        optimiser, state = make_optimizer(name, epochs=4, batch_size=5, random_state=0, averaging=True), None
+        optimizer, state = make_optimizer(name, epochs=4, batch_size=5, random_state=0, averaging=True), None
 
     def on(indices, x):
         time.sleep(pause)
         return F.on(indices, x)
 
-    x0, journal = np.full(7, 3.0), Journal(path, optimiser)
+    x0, journal = np.full(7, 3.0), Journal(path, optimizer)
     if name == "lbfgs":
-        result = optimiser.minimise(lambda x: on(np.arange(33), x), x0, state=state, callback=journal)
+        result = optimizer.minimise(lambda x: on(np.arange(33), x), x0, state=state, callback=journal)
     else:
-        result = optimiser.minimise_batches(on, 33, x0, state=state, callback=journal)
+        result = optimizer.minimise_batches(on, 33, x0, state=state, callback=journal)
     return f"{result.iterations} {result.x.tobytes().hex()} {result.message}"
 
 
@@ -172,7 +172,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def damaged(tmp_path, schema="optimiser-state", version=1, **changes):
+def damaged(tmp_path, schema="optimizer-state", version=1, **changes):
     path = tmp_path / "a"
     save_checkpoint(path, Lbfgs(), Lbfgs(max_iter=3).minimise(rosenbrock, [-1.2, 1.0]).state)
     arrays = read_arrays(path).arrays
@@ -189,14 +189,14 @@ def damaged(tmp_path, schema="optimiser-state", version=1, **changes):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"schema": "grid-crf"}, "expected the schema 'optimiser-state', got 'grid-crf'"),
-        ({"version": 9}, "expected the schema 'optimiser-state' up to version 1, got version 9"),
+        ({"schema": "grid-crf"}, "expected the schema 'optimizer-state', got 'grid-crf'"),
+        ({"version": 9}, "expected the schema 'optimizer-state' up to version 1, got version 9"),
         ({"state__x": None}, "expected an entry state.x, got none"),
         ({"state__x": [1, 2]}, "expected state.x to be a vector, got dtype int64"),
         ({"state__gradient": [1.0]}, r"expected state.gradient with 2 entries a vector, got shape \(1,\)"),
         ({"state__steps": [1.0, 2.0]}, "expected state.steps to be a matrix"),
         ({"state__iteration": 2.0}, "expected state.iteration to be a whole number"),
-        ({"state__optimiser": "magic"}, "expected an optimizer among .* got 'magic'"),
+        ({"state__optimizer": "magic"}, "expected an optimizer among .* got 'magic'"),
         ({"option__memory": '"many"'}, "expected options of 'lbfgs', got memory: expected a whole number"),
         ({"option__memory": "{"}, "expected option.memory in JSON"),
         ({"option__speed": "3"}, "expected options of 'lbfgs', got 'option.speed'"),
@@ -208,7 +208,7 @@ def test_what_is_wrong_in_a_file_is_said(changes, message, tmp_path):
 
 
 def test_older_files_without_an_option_keep_its_default(tmp_path):
-    assert resume(damaged(tmp_path, option__memory=None)).optimiser == Lbfgs()
+    assert resume(damaged(tmp_path, option__memory=None)).optimizer == Lbfgs()
 
 
 @given(data=st.data())
@@ -247,7 +247,7 @@ def test_files_may_be_as_large_as_the_state(tmp_path, monkeypatch):
     with zipfile.ZipFile(tmp_path / "a") as archive:
         assert {entry.compress_type for entry in archive.infolist()} == {zipfile.ZIP_STORED}
     assert same_states(LbfgsState.load(tmp_path / "a"), state)
-    write_arrays(tmp_path / "a", {"x": np.zeros(10**6)}, schema="optimiser-state")  # small, but asks for much
+    write_arrays(tmp_path / "a", {"x": np.zeros(10**6)}, schema="optimizer-state")  # small, but asks for much
     with pytest.raises(FileFormatError, match="at most"):
         LbfgsState.load(tmp_path / "a")
 
@@ -261,7 +261,7 @@ def test_a_bare_state_has_no_options(tmp_path):
 def test_journal_checks_its_arguments(tmp_path):
     with pytest.raises(InputError, match="every: expected a whole number of at least 1"):
         Journal(tmp_path / "a", Lbfgs(), every=0)
-    with pytest.raises(InputError, match=r"optimiser: expected an optimizer such as .*, got str"):
+    with pytest.raises(InputError, match=r"optimizer: expected an optimizer such as .*, got str"):
         Journal(tmp_path / "a", "lbfgs")
     with pytest.raises(InputError, match="path"):
         Journal("", Lbfgs())

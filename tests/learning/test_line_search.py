@@ -56,19 +56,19 @@ def test_accepted_points_satisfy_both_conditions(seed, n, exponent, constants):
     assert_strong_wolfe(origin, found, search)
 
 
-@pytest.mark.parametrize("optimiser", [Lbfgs(tol=1e-6), SteepestDescent(tol=1e-3, max_iter=200)])
+@pytest.mark.parametrize("optimizer", [Lbfgs(tol=1e-6), SteepestDescent(tol=1e-3, max_iter=200)])
 @given(seed=st.integers(0, 10**6), n=st.integers(2, 6))
 @settings(max_examples=40, deadline=None)
-def test_every_step_of_a_run_satisfies_both_conditions(optimiser, seed, n):
+def test_every_step_of_a_run_satisfies_both_conditions(optimizer, seed, n):
     f = Smooth(seed, n)
     points = [np.random.default_rng(seed).normal(size=n)]
-    optimiser.minimise(f, points[0], callback=lambda p: points.append(p.x))
+    optimizer.minimise(f, points[0], callback=lambda p: points.append(p.x))
     for before, after in itertools.pairwise(points):
         (v0, g0), (v1, g1), s = f(before), f(after), after - before
         if np.abs(s).max() < 1e-6:
             continue  # the difference of the points is too rough
         assert v1 <= v0 + 0.99e-4 * g0 @ s + ROUNDING * abs(v0)
-        assert abs(g1 @ s) <= optimiser.curvature * abs(g0 @ s) * (1 + 1e-6)
+        assert abs(g1 @ s) <= optimizer.curvature * abs(g0 @ s) * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("first", [1e-8, 1e-3, 1.0, 1e3, 1e12])

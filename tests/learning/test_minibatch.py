@@ -1,4 +1,4 @@
-"""Minibatch optimisers: their update rules, the order of the examples, averaging, reproducibility."""
+"""Minibatch optimizers: their update rules, the order of the examples, averaging, reproducibility."""
 
 import dataclasses
 
@@ -17,8 +17,8 @@ def made(name, **options):
     return make_optimizer(name, **{"learning_rate": RATES[name], "batch_size": 7, "random_state": 3, **options})
 
 
-def run(optimiser, **options):
-    return optimiser.minimise_batches(F.on, F.n, np.zeros(4), **options)
+def run(optimizer, **options):
+    return optimizer.minimise_batches(F.on, F.n, np.zeros(4), **options)
 
 
 @pytest.mark.parametrize("name", BATCHED)
@@ -182,9 +182,9 @@ def test_steps_that_make_a_label_impossible_are_shortened(name):
             raise ImpossibleLabelError("Y", "labels that the model allows", "one of belief zero")
         return len(indices) * (x[0] - 1) ** 2, len(indices) * 2 * (x - 1)
 
-    optimiser = make_optimizer(name, learning_rate=40.0, epochs=60, random_state=0)
+    optimizer = make_optimizer(name, learning_rate=40.0, epochs=60, random_state=0)
     with pytest.warns(ConvergenceWarning, match="made a label impossible.*smaller learning_rate"):
-        result = optimiser.minimise_batches(f, 40, [0.0])
+        result = optimizer.minimise_batches(f, 40, [0.0])
     assert result.message == "ran 60 epochs"
     assert abs(result.x[0] - 1) < 0.1
 
@@ -195,14 +195,14 @@ def test_a_label_that_stays_impossible_ends_the_run_at_the_last_good_point():
             raise ImpossibleLabelError("Y", "labels that the model allows", "one of belief zero")
         return -x[0], -np.ones(1)
 
-    optimiser = Sgd(learning_rate=0.1, batch_size=1, random_state=0)
+    optimizer = Sgd(learning_rate=0.1, batch_size=1, random_state=0)
     order = np.random.default_rng([0, 0]).permutation(4).tolist()
-    result = optimiser.minimise_batches(lambda i, x: f(i == order[2], x), 4, [0.0])
+    result = optimizer.minimise_batches(lambda i, x: f(i == order[2], x), 4, [0.0])
     assert "a label is impossible" in result.message
     assert not result.converged
     assert result.x.tolist() == [0.1]
     with pytest.raises(ImpossibleLabelError):  # no step led there
-        optimiser.minimise_batches(lambda i, x: f(np.ones(1, int), x), 4, [1.0])
+        optimizer.minimise_batches(lambda i, x: f(np.ones(1, int), x), 4, [1.0])
 
 
 def test_by_default_an_epoch_has_about_twenty_steps():

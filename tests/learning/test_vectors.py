@@ -179,14 +179,14 @@ class Long(Lender):
         return float(np.sum(self.scales * x**2 / 2 + x**4 / 4 - x)), self.scales * x + x**3 - 1
 
 
-@pytest.mark.parametrize("optimiser", [Lbfgs, OwlQn])
-def test_optimisers_on_threads_and_resumed(optimiser, tmp_path):
+@pytest.mark.parametrize("optimizer", [Lbfgs, OwlQn])
+def test_optimizers_on_threads_and_resumed(optimizer, tmp_path):
     options, start = {"memory": 4, "tol": 0.0, "ftol": 0.0}, np.full(len(Long.scales), 2.0)
-    whole = optimiser(max_iter=9, **options).minimise(Long(1), start)
+    whole = optimizer(max_iter=9, **options).minimise(Long(1), start)
     for threads in (2, 3):
-        half = optimiser(max_iter=6, **options).minimise(Long(threads), start)
+        half = optimizer(max_iter=6, **options).minimise(Long(threads), start)
         half.state.save(tmp_path / "state.npz")
-        rest = optimiser(max_iter=9, **options).minimise(Long(threads), state=LbfgsState.load(tmp_path / "state.npz"))
+        rest = optimizer(max_iter=9, **options).minimise(Long(threads), state=LbfgsState.load(tmp_path / "state.npz"))
         assert same_states(rest.state, whole.state)
 
 

@@ -74,7 +74,7 @@ def test_what_changes_no_bit(name, monkeypatch):
 
     options = {"sweeps": 900, "chains": 4, "random_state": 3}
     one = flat(ig.infer(p, "gibbs", **options))
-    for more in ({"threads": 3}, {"thin": 7}):
+    for more in ({"n_jobs": 3}, {"thin": 7}):
         for mine, theirs in zip(one, flat(ig.infer(p, "gibbs", **options, **more)), strict=True):
             np.testing.assert_array_equal(mine, theirs)
     monkeypatch.setattr(means, "BLOCK", 1)

@@ -36,7 +36,7 @@ def test_there_are_six():
         ({"sweeps": 0}, "sweeps: expected a whole number of at least 1, got 0"),
         ({"burn_in": -1}, "burn_in: expected a whole number of at least 0, got -1"),
         ({"thin": 0}, "thin: expected a whole number of at least 1, got 0"),
-        ({"threads": 0}, "threads: expected a whole number of at least 1"),
+        ({"n_jobs": 0}, "n_jobs: expected a whole number of at least 1"),
         ({"random_state": -1}, "random_state: expected a whole number"),
     ],
 )
@@ -103,11 +103,11 @@ def test_complex_potentials_are_refused():
 @pytest.mark.parametrize("name", NAMES)
 def test_threads_change_nothing(name):
     p = grid()
-    one, three = (ig.infer(p, name, sweeps=50, random_state=0, threads=t) for t in (1, 3))
+    one, three = (ig.infer(p, name, sweeps=50, random_state=0, n_jobs=t) for t in (1, 3))
     np.testing.assert_array_equal(one.traces.draws, three.traces.draws)
     np.testing.assert_array_equal(one.variables.flat, three.variables.flat)
     np.testing.assert_array_equal(
-        ig.sample(p, 9, name, random_state=1), ig.sample(p, 9, name, random_state=1, threads=2)
+        ig.sample(p, 9, name, random_state=1), ig.sample(p, 9, name, random_state=1, n_jobs=2)
     )
 
 

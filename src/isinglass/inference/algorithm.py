@@ -25,6 +25,7 @@ from isinglass.models.inference import InferenceModel
 from isinglass.models.model import Model
 from isinglass.potentials import Potentials
 from isinglass.registry import Registry, choose, require_declared
+from isinglass.removed import RemovedOptions
 from isinglass.typing import Array, FloatArray, IntArray
 from isinglass.validation import jobs_of
 
@@ -71,7 +72,7 @@ class Facts:
     log_z : bool
         Whether it estimates log Z; without it `Result.component_log_z` is nan.
     threads : bool
-        Whether it has an option `threads`, which changes nothing but the time; `n_jobs` of `infer` sets it.
+        Whether it has an option `n_jobs`, the number of threads, which changes nothing but the time.
     blockwise : bool
         Whether predictions are made for a few examples at a time, as it needs much memory for each.
     """
@@ -121,7 +122,7 @@ class FixedPoint(Protocol):
         """Map derivatives by F to derivatives by s and phi."""
 
 
-class Algorithm(ABC):
+class Algorithm(RemovedOptions, ABC):
     """Base class of inference algorithms; subclasses are frozen dataclasses of their options.
 
     Attributes
@@ -184,7 +185,7 @@ class Algorithm(ABC):
         """Return the most bytes that a full tape of iterations takes for each component; `item`: of one number."""
         return np.zeros(graph.n_components)
 
-    def check(self, graph: FactorGraph) -> None:  # noqa: B027
+    def check(self, graph: FactorGraph) -> None:
         """Refuse options that do not fit a graph, before any work; `run` need not rely on it."""
 
     def parameters(self, graph: FactorGraph) -> Mapping[str, ArrayLike]:
@@ -264,9 +265,9 @@ def register(cls: type[Algorithm]) -> type[Algorithm]:
     return ALGORITHMS.register(cls.name)(cls)
 
 
-def make(algorithm: str | Algorithm, options: dict[str, Any], also: Mapping[str, str] | None = None) -> Algorithm:
-    """Return the algorithm given by a name or an object, with further options set; `also` as in `choose`."""
-    return choose(ALGORITHMS, Algorithm, algorithm, options, "exact", also)  # type: ignore[type-abstract]
+def make(algorithm: str | Algorithm, options: dict[str, Any]) -> Algorithm:
+    """Return the algorithm given by a name or an object, with further options set."""
+    return choose(ALGORITHMS, Algorithm, algorithm, options, "exact")  # type: ignore[type-abstract]
 
 
 def threaded(algorithm: Algorithm, n_jobs: int | None) -> Algorithm:
@@ -275,13 +276,13 @@ def threaded(algorithm: Algorithm, n_jobs: int | None) -> Algorithm:
     Examples
     --------
     >>> from isinglass.inference import BeliefPropagation
-    >>> threaded(BeliefPropagation(), 2).threads
+    >>> threaded(BeliefPropagation(), 2).n_jobs
     2
     """
     jobs = jobs_of(n_jobs)
     if n_jobs is None or not algorithm.facts.threads:
         return algorithm
-    return replace(algorithm, threads=jobs)  # type: ignore[type-var]
+    return replace(algorithm, n_jobs=jobs)  # type: ignore[type-var]
 
 
 def threaded_in_parts(algorithm: Algorithm, jobs: int, parts: int) -> Algorithm:
@@ -289,7 +290,7 @@ def threaded_in_parts(algorithm: Algorithm, jobs: int, parts: int) -> Algorithm:
 
     A number of threads that it was given stays, unless there are several jobs.
     """
-    given = jobs == 1 and getattr(algorithm, "threads", None) is not None
+    given = jobs == 1 and getattr(algorithm, "n_jobs", None) is not None
     return algorithm if given else threaded(algorithm, max(1, jobs // parts))
 
 

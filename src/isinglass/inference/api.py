@@ -25,7 +25,6 @@ from isinglass.typing import IntArray
 from isinglass.validation import RandomState, generator, whole_number
 
 DEFAULT = "exact"  # the algorithm of a call that names none
-JOBS = {"n_jobs": "threads"}  # arguments, and the options that they stand for
 PERTURBED = "perturb-and-map"  # approximate samples by maximisation
 
 
@@ -91,12 +90,12 @@ def infer(
         raise InputError("tape", 'True, False or "sqrt"', repr(tape))
     if progress is not None and not callable(progress):
         raise InputError("progress", "a function (stage, fraction)", type(progress).__name__)
-    chosen = _choose(clamped, options) if algorithm is None else make(algorithm, options, JOBS)
+    chosen = _choose(clamped, options) if algorithm is None else make(algorithm, options)
     stopping = {k: v for k, v in {"tol": tol, "max_iter": max_iter}.items() if v is not None}
     if stopping:
         known = {f.name for f in fields(chosen)}  # type: ignore[arg-type]
         chosen = make(chosen, {k: v for k, v in stopping.items() if k in known})
-    chosen = _threaded(chosen, n_jobs, options)
+    chosen = threaded(chosen, n_jobs)
     start = time.perf_counter()
     with rehearsing(chosen, stages, bool(tape)):
         result = chosen.run_stages(stages, progress, tape, init)
@@ -228,7 +227,7 @@ def sample(
         given = options if n_jobs is None else {**options, "n_jobs": n_jobs}
         return perturb_and_map(potentials, count, evidence=evidence, random_state=random_state, **given).states
     clamped = _real(checked(potentials, evidence))
-    chosen = _threaded(make(algorithm, options, JOBS), n_jobs, options)
+    chosen = threaded(make(algorithm, options), n_jobs)
     seed = getattr(chosen, "random_state", None) if random_state is None else random_state
     return chosen.sample(clamped, count, generator(seed))
 
@@ -263,14 +262,7 @@ def _maximiser(algorithm: str | Algorithm | Solver, n_jobs: int | None, options:
         able = [name for name, cls in ALGORITHMS.items() if cls.facts.maximises]
         expected = f"one of {', '.join(map(repr, [*able, *SOLVERS]))}"
         raise UnknownNameError("algorithm", expected, repr(algorithm), did_you_mean(algorithm, [*able, *SOLVERS]))
-    return _threaded(make(algorithm, options, JOBS), n_jobs, options)
-
-
-def _threaded(algorithm: Algorithm, n_jobs: int | None, options: dict[str, Any]) -> Algorithm:
-    """Return the algorithm with this number of threads; its option `threads` means the same."""
-    if n_jobs is not None and options.get("threads") is not None:
-        raise InputError("threads", "n_jobs alone, which means the same", f"n_jobs={n_jobs!r:.20} and threads, too")
-    return threaded(algorithm, n_jobs)
+    return threaded(make(algorithm, options), n_jobs)
 
 
 def _stages(potentials: Potentials | Sequence[Potentials], evidence: EvidenceLike | None) -> list[Potentials]:
@@ -297,7 +289,7 @@ def _real(potentials: Potentials) -> Potentials:
 
 def _choose(potentials: Potentials, options: dict[str, Any]) -> Algorithm:
     """Choose exact inference if it fits in memory; otherwise raise an error that names the alternatives."""
-    chosen = make(DEFAULT, options, JOBS)
+    chosen = make(DEFAULT, options)
     shortage = chosen.shortage(potentials)
     if not shortage:
         return chosen

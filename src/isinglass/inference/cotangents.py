@@ -30,7 +30,7 @@ def cotangents(
     given = array_of(log_z, "log_z", "a number, or one for each component")
     z_bar = np.broadcast_to(given.astype(result.variables.flat.dtype), graph.n_components).copy()
     bars = z_bar, _flat_cotangent(result.variables, variables), _factor_cotangent(graph, result, factors)
-    jobs = jobs_of(getattr(result.algorithm, "threads", 1), "threads")
+    jobs = jobs_of(getattr(result.algorithm, "n_jobs", 1))
     for argument, bar in zip(("log_z", "variables", "factors"), bars, strict=True):
         if not all_finite(bar if bar.strides != (0,) else bar[:1], jobs):
             raise InputError(argument, "finite derivatives", "inf or nan", "does the loss divide by a belief of zero?")

@@ -31,7 +31,7 @@ _EXTRA = "extra."
 class Checkpoint(NamedTuple):
     """What a file holds: the optimizer with its options, and its state."""
 
-    optimiser: AnyOptimizer
+    optimizer: AnyOptimizer
     state: State
 
 
@@ -43,7 +43,7 @@ class Journal:
     ----------
     path : str or os.PathLike
         Written anew each time, in one step.
-    optimiser : Optimizer
+    optimizer : Optimizer
         The one that runs.
     every : int
         Write after each iteration whose number divides by this.
@@ -60,18 +60,18 @@ class Journal:
     >>> from tempfile import TemporaryDirectory
     >>> from isinglass.learning.optimizers import Lbfgs
     >>> f = lambda x: (float(np.cosh(x).sum()), np.sinh(x))
-    >>> optimiser = Lbfgs(tol=1e-12)
+    >>> optimizer = Lbfgs(tol=1e-12)
     >>> with TemporaryDirectory() as folder:
     ...     path = f"{folder}/run.npz"
-    ...     whole = optimiser.minimise(f, [1.0, 2.0, -3.0], callback=Journal(path, optimiser, every=2))
-    ...     optimiser, state = resume(path)
-    ...     again = optimiser.minimise(f, state=state)
+    ...     whole = optimizer.minimise(f, [1.0, 2.0, -3.0], callback=Journal(path, optimizer, every=2))
+    ...     optimizer, state = resume(path)
+    ...     again = optimizer.minimise(f, state=state)
     >>> whole.x.tobytes() == again.x.tobytes()
     True
     """
 
     path: PathLike
-    optimiser: AnyOptimizer
+    optimizer: AnyOptimizer
     every: int = 1
     callback: Callback | None = None
     extra: Callable[[], Mapping[str, Array]] | None = None
@@ -81,8 +81,8 @@ class Journal:
     _when: float = field(default=-math.inf, init=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.optimiser, Optimizer):
-            raise InputError("optimiser", "an optimizer such as Lbfgs()", type(self.optimiser).__name__)
+        if not isinstance(self.optimizer, Optimizer):
+            raise InputError("optimizer", "an optimizer such as Lbfgs()", type(self.optimizer).__name__)
         checked_path(self.path)
         whole_number(self.every, "every", 1)
         number(self.seconds, "seconds", 0, math.inf)
@@ -101,16 +101,16 @@ class Journal:
 
     def _write(self, progress: Progress) -> None:
         extra = None if self.extra is None else self.extra()
-        save_checkpoint(self.path, self.optimiser, progress.state, extra)
+        save_checkpoint(self.path, self.optimizer, progress.state, extra)
         self.written, self._when = progress, monotonic()
 
 
 def save_checkpoint(
-    path: PathLike, optimiser: AnyOptimizer, state: State, extra: Mapping[str, Array] | None = None
+    path: PathLike, optimizer: AnyOptimizer, state: State, extra: Mapping[str, Array] | None = None
 ) -> None:
     """Write optimizer and state, and further named arrays, to a file, all or nothing."""
     further = {_EXTRA + name: array for name, array in (extra or {}).items()}
-    write_entries(path, packed(state) | _packed_options(optimiser) | further)
+    write_entries(path, packed(state) | _packed_options(optimizer) | further)
 
 
 def read_extra(path: PathLike) -> dict[str, Array]:
@@ -136,7 +136,7 @@ def resume(path: PathLike) -> Checkpoint:
     Returns
     -------
     Checkpoint
-        A pair: `optimiser, state = resume(path)`; go on with `optimiser.minimise(f, state=state)`, or
+        A pair: `optimizer, state = resume(path)`; go on with `optimizer.minimise(f, state=state)`, or
         `dataclasses.replace` an option (a larger `max_iter`) before.
 
     Raises
@@ -147,24 +147,24 @@ def resume(path: PathLike) -> Checkpoint:
         If it cannot be read.
     """
     arrays, file = read_entries(path), shown_path(path)
-    name = str(checked_entry(arrays, "state.optimiser", "str", file))
+    name = str(checked_entry(arrays, "state.optimizer", "str", file))
     if name not in OPTIMIZERS:
         raise FileFormatError(file, None, f"an optimizer among {', '.join(OPTIMIZERS)}", f"{name!r:.60}")
     cls = OPTIMIZERS[name]
     state = unpacked(cls.state_type, arrays, path)
     try:
-        optimiser = cls(**_options(cls, arrays, file))
-        optimiser.check(len(state.x))
+        optimizer = cls(**_options(cls, arrays, file))
+        optimizer.check(len(state.x))
     except IsinglassError as error:
         raise FileFormatError(file, None, f"options of {name!r}", str(error)) from None
-    return Checkpoint(optimiser, state)
+    return Checkpoint(optimizer, state)
 
 
-def _packed_options(optimiser: AnyOptimizer) -> dict[str, Array]:
+def _packed_options(optimizer: AnyOptimizer) -> dict[str, Array]:
     """Write options as JSON, arrays as they are; a generator was turned into the seed of the state."""
     arrays: dict[str, Array] = {}
-    for option in fields(optimiser):  # type: ignore[arg-type]
-        value = getattr(optimiser, option.name)
+    for option in fields(optimizer):  # type: ignore[arg-type]
+        value = getattr(optimizer, option.name)
         if isinstance(value, np.random.Generator):
             value = None
         if np.ndim(value) > 0:

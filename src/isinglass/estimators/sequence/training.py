@@ -213,7 +213,7 @@ def one_epoch(problem: ChainProblem, crf: Any) -> OptimResult:
         start = problem.growth.vector(start)
         state = None if state is None else problem.growth.state(state)
     done = 0
-    if state is not None and state.optimiser == optimizer.name and np.array_equal(state.x, start):
+    if state is not None and state.optimizer == optimizer.name and np.array_equal(state.x, start):
         done, state = state.epoch, replace(state, n_examples=n, seen=0)
     else:
         state = None

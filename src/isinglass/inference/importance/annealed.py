@@ -35,7 +35,7 @@ from isinglass.inference.sampling.starts import component_of
 from isinglass.inference.streams import streams
 from isinglass.potentials import Potentials
 from isinglass.typing import Array, FloatArray, IntArray
-from isinglass.validation import RandomState, assignments, generator, thread_count, whole_number
+from isinglass.validation import RandomState, assignments, generator, jobs_of, whole_number
 
 Direction = Literal["forward", "reverse", "both"]
 DIRECTIONS = ("forward", "reverse", "both")
@@ -65,7 +65,7 @@ class AnnealedImportance(Weighted):
         Samples of the model, for "reverse" and "both". By default exact inference draws one for each chain.
     random_state : int, Generator or None
         The seed; None: a random seed.
-    threads : int
+    n_jobs : int, optional
         The number of threads that share the chains. It does not change the result.
 
     Examples
@@ -84,7 +84,7 @@ class AnnealedImportance(Weighted):
     direction: Direction = "forward"
     data: ArrayLike | None = None
     random_state: RandomState = None
-    threads: int = 1
+    n_jobs: int | None = None
 
     name: ClassVar[str] = "ais"
     facts: ClassVar[Facts] = Facts(
@@ -99,7 +99,7 @@ class AnnealedImportance(Weighted):
         """Check the options."""
         for name, least in (("temperatures", 1), ("chains", 2), ("sweeps", 1)):
             whole_number(getattr(self, name), name, least)
-        thread_count(self.threads)
+        jobs_of(self.n_jobs)
         if self.direction not in DIRECTIONS:
             raise InputError("direction", " or ".join(map(repr, DIRECTIONS)), repr(self.direction))
         if self.data is not None and self.direction == "forward":
@@ -191,7 +191,7 @@ class AnnealedImportance(Weighted):
     def _advance(self, sampler: GibbsSampler, chains: Chains, t: int, progress: Progress | None) -> None:
         if progress is not None:
             progress(self.name, t / self.temperatures)
-        sampler.advance(chains, self.sweeps, thread_count(self.threads))
+        sampler.advance(chains, self.sweeps, jobs_of(self.n_jobs))
 
 
 def _inverse(down: FloatArray, of_reference: FloatArray) -> LogZ:

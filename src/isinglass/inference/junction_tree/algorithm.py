@@ -59,8 +59,8 @@ class Exact(Algorithm):
     beliefs : bool
         False: compute only log Z, in about a third of the time and with much less memory, because each message is
         freed after its use. If beliefs are used later, they are computed by a second run.
-    threads : int, optional
-        Another name for `n_jobs` of `infer`: the number of threads; -1: one for each processor. The result has the
+    n_jobs : int, optional
+        The number of threads; -1: one for each processor. The result has the
         same bits for any number.
 
     Examples
@@ -75,7 +75,7 @@ class Exact(Algorithm):
     restarts: Restarts = None
     order: Sequence[int] | IntArray | None = field(default=None, metadata=_NO_MARK)
     beliefs: bool = field(default=True, metadata=_NO_MARK)
-    threads: int | None = field(default=None, metadata=_NO_MARK)
+    n_jobs: int | None = field(default=None, metadata=_NO_MARK)
 
     name: ClassVar[str] = "exact"
     facts: ClassVar[Facts] = replace(
@@ -93,7 +93,7 @@ class Exact(Algorithm):
             self.memory_limit,
             self.restarts,
             self.order,
-            jobs_of(self.threads, "threads"),
+            jobs_of(self.n_jobs),
             flag(self.beliefs, "beliefs"),
         )
 

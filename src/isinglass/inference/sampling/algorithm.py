@@ -61,8 +61,8 @@ class MonteCarlo(Algorithm):
         reasonable time, at least 400 of each chain, and `sample` keeps one of 10. Beliefs are means over all sweeps.
     random_state : int, Generator or None
         The seed; None: a random seed.
-    threads : int, optional
-        Another name for `n_jobs` of `infer`: the number of threads that share the chains; -1: one for each processor.
+    n_jobs : int, optional
+        The number of threads that share the chains; -1: one for each processor.
         The result does not depend on it.
     """
 
@@ -71,7 +71,7 @@ class MonteCarlo(Algorithm):
     burn_in: int | None = None
     thin: int | None = None
     random_state: RandomState = None
-    threads: int | None = None
+    n_jobs: int | None = None
 
     facts: ClassVar[Facts]
 
@@ -123,7 +123,7 @@ class MonteCarlo(Algorithm):
     def sample(self, potentials: Potentials, n: int, rng: np.random.Generator) -> IntArray:
         """Draw `n` assignments: of each chain, one after every `thin` sweeps, in turn; warn if they cannot be right."""
         self.checked()
-        sampler, threads = self.sampler(potentials), jobs_of(self.threads, "threads")
+        sampler, threads = self.sampler(potentials), jobs_of(self.n_jobs)
         used = min(n, self.chains)
         if n == 0:
             return np.zeros((0, potentials.graph.n_variables), np.int64)
@@ -167,7 +167,7 @@ class MonteCarlo(Algorithm):
             whole_number(self.burn_in, "burn_in")
         if self.thin is not None:
             whole_number(self.thin, "thin", 1)
-        jobs_of(self.threads, "threads")
+        jobs_of(self.n_jobs)
 
     def remedy(self, info: Info) -> str:
         """Say what the diagnostics found."""
@@ -205,7 +205,7 @@ class MonteCarlo(Algorithm):
         same = replace(self, thin=before.thin) if before.thin and self.thin is None else self
         sweeps = self.sweeps - burn_in
         count, thin = same._draws(sampler.graph, sweeps)
-        threads, used = jobs_of(self.threads, "threads"), chains.n // sampler.replicas
+        threads, used = jobs_of(self.n_jobs), chains.n // sampler.replicas
         rows = rows_of(potentials)
         means = before.means.lengthened(sweeps) if before.means else RunningMeans.start(rows.number, used, sweeps)
         sampler.advance(chains, burn_in, threads)

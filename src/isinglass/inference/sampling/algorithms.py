@@ -36,8 +36,8 @@ class Gibbs(MonteCarlo):
         Keep one sample of every `thin` sweeps. Beliefs are means over all sweeps.
     random_state : int, Generator or None
         The seed; None: a random seed.
-    threads : int, optional
-        Another name for `n_jobs` of `infer`.
+    n_jobs : int, optional
+        The number of threads that share the chains.
     scan : {"chromatic", "systematic", "random"}
         The order of the variables in a sweep: by colours (variables of one colour share no factor), by number, or
         drawn at random with replacement.
@@ -79,7 +79,7 @@ class TreeGibbs(MonteCarlo):
 
     Parameters
     ----------
-    sweeps, chains, burn_in, thin, random_state, threads
+    sweeps, chains, burn_in, thin, random_state, n_jobs
         As for all samplers (`MonteCarlo`).
 
     Examples
@@ -109,7 +109,7 @@ class SwendsenWang(MonteCarlo):
 
     Parameters
     ----------
-    sweeps, chains, burn_in, thin, random_state, threads
+    sweeps, chains, burn_in, thin, random_state, n_jobs
         As for all samplers (`MonteCarlo`).
 
     Examples
@@ -138,7 +138,7 @@ class Wolff(MonteCarlo):
 
     Parameters
     ----------
-    sweeps, chains, burn_in, thin, random_state, threads
+    sweeps, chains, burn_in, thin, random_state, n_jobs
         As for all samplers (`MonteCarlo`).
     clusters : int, optional
         The number of clusters in a sweep; by default the square root of the number of variables.
@@ -174,7 +174,7 @@ class Metropolis(MonteCarlo):
 
     Parameters
     ----------
-    sweeps, chains, burn_in, thin, random_state, threads
+    sweeps, chains, burn_in, thin, random_state, n_jobs
         As for all samplers (`MonteCarlo`).
 
     Examples
@@ -205,7 +205,7 @@ class ParallelTempering(MonteCarlo):
 
     Parameters
     ----------
-    sweeps, chains, burn_in, thin, random_state, threads
+    sweeps, chains, burn_in, thin, random_state, n_jobs
         As for all samplers (`MonteCarlo`).
     replicas : int
         The number of temperatures.

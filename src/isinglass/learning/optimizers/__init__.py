@@ -18,11 +18,9 @@ from isinglass.learning.optimizers.stochastic.adam import Adam
 from isinglass.learning.optimizers.stochastic.minibatch import MiniBatch, MiniBatchState
 from isinglass.learning.optimizers.stochastic.sgd import Sgd
 from isinglass.learning.optimizers.stochastic.smd import Smd
-
-OPTIMISERS = OPTIMIZERS  # the former spelling
+from isinglass.removed import missing_attribute
 
 __all__ = [
-    "OPTIMISERS",
     "OPTIMIZERS",
     "AdaGrad",
     "Adam",
@@ -55,3 +53,5 @@ __all__ = [
     "make_optimizer",
     "minimise_with_restarts",
 ]
+
+__getattr__ = missing_attribute(__name__)

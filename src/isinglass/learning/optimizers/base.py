@@ -258,8 +258,8 @@ class Optimizer(ABC, Generic[S]):
             x = _vector(x0)
             self.check(len(x))
             return x, None
-        if not isinstance(state, self.state_type) or state.optimiser != self.name:
-            got = f"one of {state.optimiser!r}" if isinstance(state, State) else type(state).__name__
+        if not isinstance(state, self.state_type) or state.optimizer != self.name:
+            got = f"one of {state.optimizer!r}" if isinstance(state, State) else type(state).__name__
             raise InputError("state", f"a state of {self.name!r}", got)
         if x0 is not None and len(_vector(x0)) != len(state.x):
             raise InputError("x0", f"{len(state.x)} entries, as in the state", f"{len(_vector(x0))}", "leave it out")

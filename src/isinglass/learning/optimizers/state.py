@@ -24,7 +24,7 @@ Vectors = tuple[FloatArray, ...]
 Numbers = FloatArray  # any number of them, where a vector has as many entries as x
 S = TypeVar("S", bound="State")
 
-SCHEMA, VERSION = "optimiser-state", 1
+SCHEMA, VERSION = "optimizer-state", 1
 _KINDS = {
     "str": ("U", 0, "text"),
     "int": ("i", 0, "a whole number"),
@@ -41,7 +41,7 @@ class State:
 
     Attributes
     ----------
-    optimiser : str
+    optimizer : str
         The name of the optimizer whose state this is.
     x : array (n,)
         The current point. Arrays of a state are never changed in place.
@@ -49,7 +49,7 @@ class State:
         Steps done and calls of the function since the very start.
     """
 
-    optimiser: str
+    optimizer: str
     x: FloatArray
     iteration: int
     evaluations: int

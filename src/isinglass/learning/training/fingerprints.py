@@ -17,34 +17,6 @@ import numpy as np
 from isinglass.learning.optimizers import Optimizer
 
 _LIMITS = ("max_iter", "epochs", "tol", "ftol")  # options of an optimizer that may change between two runs
-_FORMER = {  # where classes lived when the first fingerprints were written: a checkpoint outlives a move
-    "isinglass.gradients.rule": "isinglass.gradients.rules",
-    "isinglass.inference.free_energy.algorithm": "isinglass.inference.convex",
-    "isinglass.inference.free_energy.weights": "isinglass.inference.convex_weights",
-    "isinglass.inference.junction_tree.algorithm": "isinglass.inference.exact",
-    "isinglass.inference.mean_field.naive": "isinglass.inference.mf",
-    "isinglass.inference.mean_field.structured": "isinglass.inference.smf",
-    "isinglass.inference.message_passing.algorithms.belief_propagation": "isinglass.inference.bp",
-    "isinglass.inference.message_passing.algorithms.max_product": "isinglass.inference.max_product",
-    "isinglass.inference.message_passing.algorithms.trw": "isinglass.inference.bp",
-    "isinglass.learning.chain_losses": "isinglass.learning.sequences",
-    "isinglass.learning.markov.likelihood.closed_form": "isinglass.learning.markov.closed_form",
-    "isinglass.learning.markov.likelihood.em": "isinglass.learning.markov.em",
-    "isinglass.learning.markov.likelihood.ipf": "isinglass.learning.markov.ipf",
-    "isinglass.learning.markov.likelihood.maximum": "isinglass.learning.markov.likelihood",
-    "isinglass.learning.markov.likelihood.sampled": "isinglass.learning.markov.sampled",
-    "isinglass.learning.markov.likelihood.scaling": "isinglass.learning.markov.scaling",
-    "isinglass.learning.markov.local.by_loss": "isinglass.learning.markov.by_loss",
-    "isinglass.learning.markov.local.camel": "isinglass.learning.markov.camel",
-    "isinglass.learning.markov.local.composite": "isinglass.learning.markov.composite",
-    "isinglass.learning.markov.local.pmm": "isinglass.learning.markov.pmm",
-    "isinglass.learning.markov.local.pseudo": "isinglass.learning.markov.pseudo",
-    "isinglass.learning.optimizers.stochastic.adagrad": "isinglass.learning.optimisers.adagrad",
-    "isinglass.learning.optimizers.stochastic.adam": "isinglass.learning.optimisers.adam",
-    "isinglass.learning.optimizers.stochastic.sgd": "isinglass.learning.optimisers.sgd",
-    "isinglass.learning.optimizers.stochastic.minibatch": "isinglass.learning.optimisers.minibatch",
-    "isinglass.losses.hinge.margin": "isinglass.losses.margin",
-}
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
@@ -98,12 +70,7 @@ def _parts(value: Any) -> Iterator[bytes]:
     elif isinstance(value, CodeType):
         yield _digest((value.co_code, value.co_consts, value.co_names))
     else:
-        yield _digest((_home(type(value)), type(value).__qualname__, _options(value)))
-
-
-def _home(cls: type) -> str:
-    """Return the module of a class, by its first name."""
-    return _FORMER.get(cls.__module__, cls.__module__.replace(".learning.optimizers.", ".learning.optimisers."))
+        yield _digest((type(value).__module__, type(value).__qualname__, _options(value)))
 
 
 def _is_told(value: Any, field: Field[Any]) -> bool:
@@ -116,8 +83,7 @@ def _options(value: Any) -> Any:
     """Return the options of an object by name; text where it has none."""
     if is_dataclass(value):
         found = {field.name: getattr(value, field.name) for field in fields(value) if _is_told(value, field)}
-        if "threads" in found:
-            found["threads"] = 1  # however many: they change no bit
+        found.pop("n_jobs", None)  # however many: they change no bit
     elif hasattr(value, "__dict__"):
         found = vars(value)
     else:

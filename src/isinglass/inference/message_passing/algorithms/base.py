@@ -88,8 +88,8 @@ class MessagePassing(Algorithm):
         In training, start the inference of an example from its messages in the last evaluation (warm start). This saves
         iterations, especially for "trw". The learned parameters of two runs then agree within the tolerance, but not
         bit for bit; and if there are several fixed points, training follows one of them. Not with `iterations`.
-    threads : int, optional
-        Another name for `n_jobs` of `infer`: the number of threads; -1: one for each processor. The default is the
+    n_jobs : int, optional
+        The number of threads; -1: one for each processor. The default is the
         environment variable ISINGLASS_THREADS, or one. Beliefs, log Z and derivatives with respect to tables have the
         same bits for any number; the derivative with respect to the damping agrees up to rounding.
     """
@@ -103,7 +103,7 @@ class MessagePassing(Algorithm):
     start_noise: float = 0.0
     check_stability: bool = False
     reuse: bool = field(default=False, metadata={"fingerprint": False})  # a checkpoint may go on either way
-    threads: int | None = None
+    n_jobs: int | None = None
 
     powers: ClassVar[bool] = True  # whether counting numbers may differ from one
 
@@ -243,7 +243,7 @@ class MessagePassing(Algorithm):
             iterations=iterations,
             tol=number(self.tol, "tol", 0, np.inf),
             max_iter=whole_number(self.max_iter, "max_iter", 1),
-            threads=jobs_of(self.threads, "threads"),
+            threads=jobs_of(self.n_jobs),
         )
 
     def _parts(self, graph: FactorGraph, counting: FloatArray) -> list[Part]:

@@ -39,7 +39,7 @@ class BeliefPropagation(MessagePassing):
         In [0, 1): the weight of the old message in a geometric mean with the new one.
     schedule : {"auto", "flooding", "tree", "grid", "sequential", "random", "residual"}
         The order of updates. "auto" is flooding, and an exact tree schedule on forests.
-    random_state, start_noise, check_stability, reuse, threads
+    random_state, start_noise, check_stability, reuse, n_jobs
         As for all message-passing algorithms (see `message_passing.algorithms.base.MessagePassing`).
     dtype : {"float64", "float32"}, or np.float64 or np.float32
         The type of messages and of the tape. "float32" halves the memory and, in grid sweeps of large grids, about

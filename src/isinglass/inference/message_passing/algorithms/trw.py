@@ -54,7 +54,7 @@ class TreeReweighted(MessagePassing):
     weight_tol : float
         The search of a component ends when the duality gap proves that its bound is within this many nats of the
         lowest one.
-    iterations, tol, max_iter, damping, schedule, random_state, start_noise, check_stability, reuse, threads
+    iterations, tol, max_iter, damping, schedule, random_state, start_noise, check_stability, reuse, n_jobs
         As for all message-passing algorithms; see `BeliefPropagation`.
 
     Examples
@@ -165,7 +165,7 @@ class FractionalBeliefPropagation(MessagePassing):
     learn : sequence of str
         Any of "damping" and "counting_numbers" (one number for all factors). An estimator with
         ``gradient="unrolled"`` then learns them together with the model, starting from the values given here.
-    iterations, tol, max_iter, damping, schedule, random_state, start_noise, check_stability, reuse, threads
+    iterations, tol, max_iter, damping, schedule, random_state, start_noise, check_stability, reuse, n_jobs
         As for all message-passing algorithms; see `BeliefPropagation`.
 
     Examples

@@ -1,4 +1,4 @@
-"""Optimisers that see the whole function: against SciPy, l1 against proximal gradients, stopping and interrupts."""
+"""Optimizers that see the whole function: against SciPy, l1 against proximal gradients, stopping and interrupts."""
 
 import dataclasses
 import re
@@ -156,7 +156,7 @@ def test_l1_converged_is_close_to_the_minimum_however_large_x_is():
 def test_without_penalty_owlqn_is_lbfgs(l1):
     f = Logistic()
     a, b = Lbfgs(memory=6, **TIGHT).minimise(f, np.ones(8)), OwlQn(l1=l1, **TIGHT).minimise(f, np.ones(8))
-    assert same_states(a.state, dataclasses.replace(b.state, optimiser="lbfgs"))
+    assert same_states(a.state, dataclasses.replace(b.state, optimizer="lbfgs"))
     assert a.message == b.message
 
 

@@ -1,3 +1,0 @@
-"""The former spelling of `isinglass.learning.optimizers`."""
-
-from isinglass.learning.optimizers import *  # noqa: F403
