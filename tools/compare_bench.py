@@ -21,7 +21,7 @@ import numpy as np
 ROOT = Path(__file__).parent.parent
 RUNS = int(os.environ.get("RUNS", "10"))
 JOBS = int(os.environ.get("JOBS", "1"))  # rows that run side by side
-LEFT_OUT = ("peers", "startup", "profile", "sampling", "scaling")
+LEFT_OUT = ("peers", "startup", "sampling", "scaling")
 UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 TIME = re.compile(r"^(\d[\d.e+-]*) (us|ms|s)$")
 RATE = re.compile(r"^([\d.,]+)(?: M/s)?$")  # of so many a second: where the cell, or its column's title, says so

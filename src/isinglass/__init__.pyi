@@ -352,9 +352,6 @@ from .potentials import (
 from .potentials import (
     potentials_union as potentials_union,
 )
-from .runtime.profiling import (
-    Profile as Profile,
-)
 from .warming import (
     warmup as warmup,
 )

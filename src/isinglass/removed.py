@@ -14,6 +14,8 @@ from isinglass.errors import RemovedError
 
 REMOVED: dict[str, str] = {
     # profiling
+    "isinglass.Profile": "use cProfile or py-spy",
+    "isinglass bench": "in a clone of the repository, use make bench; for your own code, cProfile or py-spy",
     # experiments
     # data sets and features of images
     # restricted Boltzmann machines

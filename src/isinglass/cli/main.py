@@ -13,7 +13,6 @@ import sys
 from isinglass import __version__
 from isinglass.cli import (
     algorithms,
-    bench,
     convert,
     demo,
     diagnose,
@@ -50,7 +49,7 @@ def build_parser() -> Parser:
     parser = Parser(prog="isinglass", description=_TEXT, epilog=_EXAMPLES)
     parser.add_argument("--version", action="version", version=f"isinglass {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
-    for module in (infer, info, convert, fit, predict, evaluate, diagnose, demo, reproduce, bench, algorithms, warmup):
+    for module in (infer, info, convert, fit, predict, evaluate, diagnose, demo, reproduce, algorithms, warmup):
         module.add_parser(commands)
     return parser
 
