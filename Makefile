@@ -9,9 +9,9 @@ BIN := $(VENV)/bin
 install demo style types suite bits docs quick: export TIMEFORMAT = make $@: %U s of processor time (and %S s in the system), %R s
 .PHONY: demo test quick install suite portable bits bench lint style types docs slow clean
 
-$(VENV)/.installed: pyproject.toml constraints.txt
+$(VENV)/.installed: pyproject.toml experiments/pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,docs]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,docs]' -e ./experiments
 	touch $@
 
 install:

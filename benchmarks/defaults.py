@@ -17,7 +17,7 @@ import numpy as np
 
 import isinglass as ig
 from benchmarks.timing import Row, Rows
-from isinglass.experiments.margins.tasks import block_features, block_labels
+from isinglass_experiments.margins.tasks import block_features, block_labels
 
 TITLE = "Defaults and other settings: score on held-out examples (MRF: nats a sample), processor seconds of fit"
 COLUMNS = ("estimator", "data", "setting", "score", "seconds", "over defaults")

@@ -30,7 +30,7 @@ CALLS = {
     "exact": 'ig.infer(p, "exact")',
     "bp": "ig.infer(p, ig.BeliefPropagation(iterations=3))",
     "bp with gradient": "ig.infer(p, ig.BeliefPropagation(iterations=3), tape=True).backward(log_z=1.0)",
-    "demo": "from isinglass.experiments.demo import train_demo; train_demo()",
+    "demo": "from isinglass.cli.denoising import train_demo; train_demo()",
 }
 MOST = {"exact": 6, "bp": 6, "bp with gradient": 10, "demo": 25}  # seconds, with two processors
 MEMORY = """

@@ -79,7 +79,7 @@ def _conll2000() -> Row:
     what = "CoNLL-2000, files to model, 100 iterations, two threads"
     if not os.environ.get("ISINGLASS_DATA"):
         return [what, "-", "25 s", "-", "41 s", "skipped: set ISINGLASS_DATA"]
-    from isinglass.experiments import make
+    from isinglass_experiments.catalogue import make
 
     data = make("conll2000").run().data
     return [what, seconds(data["seconds"]), "25 s", "-", "41 s", f"F1 {data['f1']:.2f}"]

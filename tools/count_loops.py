@@ -19,7 +19,7 @@ import numba
 import numpy as np
 
 import isinglass as ig
-from isinglass.experiments.demo import train_demo
+from isinglass.cli.denoising import train_demo
 from isinglass.inference import ALGORITHMS, SOLVERS
 from isinglass.runtime.compilation import jit, loop_counts  # noqa: F401  (Numba is imported once, before forks)
 from isinglass.runtime.compilation.helper import SWITCH

@@ -18,6 +18,7 @@ __all__ = [
     "MissingDependencyError",
     "RemovedError",
     "SearchWarning",
+    "no_convergence_warnings",
 ]
 
 

@@ -17,6 +17,7 @@ REMOVED: dict[str, str] = {
     "isinglass.Profile": "use cProfile or py-spy",
     "isinglass bench": "in a clone of the repository, use make bench; for your own code, cProfile or py-spy",
     # experiments
+    "isinglass.experiments": "it is the package isinglass_experiments (pip install isinglass-experiments)",
     # data sets and features of images
     # restricted Boltzmann machines
     "isinglass.RBM": "use models.BoltzmannMachine(edges='restricted') with MRF, or scikit-learn's BernoulliRBM",

@@ -29,7 +29,7 @@ def parser_of(*functions):
     return build_parser()
 
 
-def known_parser():
+def known_parser(_):
     return parser_of(*(module.run for module in vars(entry).values() if hasattr(module, "add_parser")))
 
 

@@ -1,12 +1,15 @@
 """isinglass demo."""
 
-import builtins
 import re
 
+import numpy as np
 import pytest
 
+import isinglass as ig
 from browser import WIDTH, visited
-from isinglass.experiments.demo import train_demo
+from isinglass.cli.denoising import train_demo
+from isinglass.learning.optimizers import Lbfgs
+from isinglass.runtime.interrupts import ending_all
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +20,7 @@ def trained():
 def test_demo(command, tmp_path, monkeypatch, trained):
     """The numbers, the picture and the page, also in a browser; training itself runs in the last test."""
     calls = []
-    monkeypatch.setattr("isinglass.experiments.demo.train_demo", lambda *given: calls.append(given) or trained)
+    monkeypatch.setattr("isinglass.cli.denoising.train_demo", lambda *given: calls.append(given) or trained)
     code, out, err = command("demo", "--out", tmp_path / "new" / "folder", "--images", 2, "--iterations", 12, "--quiet")
     assert (code, err) == (0, "")
     assert [given[:2] for given in calls] == [(2, 12)]
@@ -64,16 +67,41 @@ def test_wrong_numbers(command, tmp_path):
         assert option[2:] in err
 
 
-def test_without_matplotlib(command, tmp_path, monkeypatch):
-    genuine = builtins.__import__
-
-    def missing(name, *rest, **more):
-        if name.startswith("matplotlib"):
-            raise ImportError(name)
-        return genuine(name, *rest, **more)
-
-    monkeypatch.setattr(builtins, "__import__", missing)
-    code, out, err = command("demo", "--out", tmp_path, "--images", 1, "--iterations", 2, "--quiet")
-    assert code == 2
+def test_without_matplotlib(command, tmp_path, monkeypatch, trained):
+    monkeypatch.setattr("isinglass.cli.denoising.train_demo", lambda *given: trained)
+    monkeypatch.setattr("isinglass.cli.demo.find_spec", lambda name: None)
+    code, out, err = command("demo", "--out", tmp_path, "--quiet")
+    assert code == 0
     assert "pip install 'isinglass[viz]'" in err
-    assert "ucl-4" in out  # the numbers came first
+    assert "ucl-4" in out
+    assert [path.name for path in tmp_path.iterdir()] == ["index.html"]
+
+
+def interrupted(theta):
+    raise KeyboardInterrupt
+
+
+def test_ctrl_c_ends_the_demo_not_one_fit(monkeypatch):
+    calls = []
+    monkeypatch.setattr(Lbfgs, "step", lambda self, f, state: calls.append(1) or interrupted(None))
+    with pytest.raises(KeyboardInterrupt):
+        train_demo(images=1, iterations=2)
+    assert len(calls) == 1
+
+
+def test_a_fit_alone_keeps_its_best():
+    assert Lbfgs().minimise(interrupted, np.zeros(2)).message == "interrupted"
+    with ending_all(), pytest.raises(KeyboardInterrupt):
+        Lbfgs().minimise(interrupted, np.zeros(2))
+    assert Lbfgs().minimise(interrupted, np.zeros(2)).message == "interrupted"
+
+
+def test_a_search_alone_keeps_its_best(monkeypatch):
+    p = ig.models.Ising(ig.grid_graph(4, 4, 2)).potentials(coupling=0.3, field=0.1)
+    solver = ig.inference.SOLVERS["icm"]
+    solve = solver.solve
+    monkeypatch.setattr(solver, "solve", lambda self, *given: (solve(self, *given), interrupted(None)))
+    with pytest.warns(ig.ConvergenceWarning, match="interrupted"):
+        assert ig.map_assignment(p, "icm").info.stopped == "interrupted"
+    with ending_all(), pytest.raises(KeyboardInterrupt):
+        ig.map_assignment(p, "icm")

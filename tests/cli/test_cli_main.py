@@ -13,10 +13,11 @@ from cli_helpers import one_clean_line
 
 import isinglass as ig
 from isinglass.cli.main import main
+from isinglass.cli.options import add_command
 from isinglass.cli.report import check_writable, error_text, one_line, plain_warnings
 
 SCRIPT = Path(sys.executable).with_name("isinglass")
-COMMANDS = ["infer", "info", "convert", "fit", "predict", "evaluate", "demo", "reproduce", "algorithms", "warmup"]
+COMMANDS = ["infer", "info", "convert", "fit", "predict", "evaluate", "demo", "algorithms", "warmup"]
 
 
 def test_version(command):
@@ -58,6 +59,28 @@ def test_usage_mistakes(command, argv, words):
     assert (code, out) == (2, "")
     assert words in err
     assert "--help)" in err
+
+
+def test_reproduce_says_which_package_has_it(capsys, monkeypatch):
+    monkeypatch.setattr("isinglass.cli.main.entry_points", lambda group: ())
+    assert main(["reproduce", "digits"]) == 2
+    err = capsys.readouterr().err
+    one_clean_line(err)
+    assert "pip install isinglass-experiments" in err
+    assert main(["--help"]) == 0
+
+
+def test_commands_of_other_packages(capsys, monkeypatch):
+    class Entry:
+        def load(self):
+            return lambda commands: add_command(commands, "more", lambda _: print("done"), "does more", "Do more.", "")
+
+    monkeypatch.setattr("isinglass.cli.main.entry_points", lambda group: [Entry()] * (group == "isinglass.commands"))
+    assert main(["more"]) == 0
+    assert main(["--help"]) == 0
+    assert "does more" in capsys.readouterr().out
+    monkeypatch.setattr(Entry, "load", None)
+    assert main(["algorithms"]) == 0  # does not look for others
 
 
 def test_algorithms(command, monkeypatch):
@@ -199,7 +222,6 @@ CLOSED = "isinglass: standard output: closed, there is no place for the result\n
         ("infer m.uai --algorithm brute --task PR >&-", 2, CLOSED),
         ("infer m.uai --algorithm brute --task PR <&- >&-", 2, CLOSED),
         ("demo >&-", 2, CLOSED),
-        ("reproduce digits --quick >&-", 2, CLOSED),
         ("info m.uai --json >&-", 2, "isinglass: standard output: Bad file descriptor\n"),
         ("--help >&-", 2, "isinglass: standard output: Bad file descriptor\n"),
         ("infer m.uai --algorithm brute --out /dev/stdout >&-", 2, "isinglass: /dev/stdout: Bad file descriptor\n"),

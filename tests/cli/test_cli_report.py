@@ -11,8 +11,6 @@ import pytest
 import isinglass as ig
 from browser import WIDTH, visited
 from isinglass.cli.main import main
-from isinglass.experiments.common.methods import Training
-from isinglass.experiments.domke.digits import Digits, Plan
 
 pytestmark = pytest.mark.filterwarnings("ignore:training stopped after")
 
@@ -53,25 +51,16 @@ def pages_in(folder, capsys):
         "grid scores": ["evaluate", at("grid.isg"), at("grid.npz")],
         "label scores": ["evaluate", at("labels.isg"), at("labels.npz")],
         "chain scores": ["evaluate", at("chain.isg"), at("test.txt"), "--json"],
-        "digits": ["reproduce", "digits", "--rows", "pixels", "--noise", "0.1,0.5", "--n-jobs", "1", "--quiet"],
     }
-    genuine = Digits._plan
-
-    def plan(self):
-        whole = genuine(self)
-        return Plan(whole.rows, whole.noise, whole.draws, 1, Training(max_iter=2, tol=1e-3, most=10))
-
     found = {}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Digits, "_plan", plan)
-        for name, argv in commands.items():
-            where = folder / "pages" / name
-            assert main([*argv, "--report", str(where)]) == 0
-            out, err = capsys.readouterr()
-            (err if "--json" in argv else out).index(f"wrote {where / 'index.html'}")
-            assert "--json" not in argv or json.loads(out)["labels"] == 60
-            assert os.listdir(where) == ["index.html"]
-            found[name] = (where / "index.html").read_text()
+    for name, argv in commands.items():
+        where = folder / "pages" / name
+        assert main([*argv, "--report", str(where)]) == 0
+        out, err = capsys.readouterr()
+        (err if "--json" in argv else out).index(f"wrote {where / 'index.html'}")
+        assert "--json" not in argv or json.loads(out)["labels"] == 60
+        assert os.listdir(where) == ["index.html"]
+        found[name] = (where / "index.html").read_text()
     return found
 
 
@@ -108,9 +97,6 @@ def everything_is_there(pages):
         "Spans", "Labels", "At a glance"
     }  # fmt: skip
     assert 0 < count(scores, "<li>") <= 12
-    assert count(pages["digits"], "<img") == 2 * 3 * 9
-    assert "noise (%)" in pages["digits"]
-    assert re.findall(r'<span data-step="\d"[^>]*>(\d+)</span>', pages["digits"]) == ["10", "50"]
     for page in pages.values():
         assert "<b>" not in page
         assert "<i>" not in page
@@ -133,7 +119,7 @@ def test_folders_that_cannot_be(command, folder, tmp_path):
     (tmp_path / "taken" / "index.html").mkdir(parents=True)
     evaluate = ("evaluate", folder / "any.isg", folder / "grid.npz", "--report")
     fit = ("fit", folder / "grid.toml", folder / "grid.npz", "--model", tmp_path / "m.isg", "--report")
-    for argv in (evaluate, fit, ("reproduce", "digits", "--report"), ("demo", "--out", tmp_path / "new", "--report")):
+    for argv in (evaluate, fit, ("demo", "--out", tmp_path / "new", "--report")):
         code, out, err = command(*argv, tmp_path / "file")
         assert (code, out) == (2, "")
         assert "--report: expected a folder" in err

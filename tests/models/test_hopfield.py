@@ -1,10 +1,9 @@
-"""Hopfield networks: storage rules, recall, and the experiment on digits."""
+"""Hopfield networks: storage rules and recall."""
 
 import numpy as np
 import pytest
 
 import isinglass as ig
-from isinglass.experiments import hopfield, make
 from isinglass.models import Hopfield, Ising
 
 
@@ -67,15 +66,6 @@ def test_pseudolikelihood_weights_are_those_of_an_mrf():
     np.testing.assert_allclose([weights[i, j] for i, j in pairs], mrf.parameters_["coupling"], atol=1e-3)
 
 
-def test_digits_are_recalled_from_halves():
-    report = make("hopfield", quick=True).run()
-    recalled = {row["storage"]: row["recalled"] for row in report.data["rows"]}
-    assert recalled["pseudo-inverse"] == [20]
-    assert recalled["hebb"][0] < 5
-    assert report.pictures["hopfield"][0][1].shape == (20, 28, 28)
-    assert hopfield.visible("left").sum() == 392
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -88,7 +78,6 @@ def test_digits_are_recalled_from_halves():
         (lambda: Hopfield.store([[0, 1]]).recall([0, 1], [1, 0]), "clamped: expected 2 times True or False"),
         (lambda: Hopfield.store([[0, 1]]).recall([0, 1], max_sweeps=0), "max_sweeps"),
         (lambda: Hopfield.store([[0, 1]]).potentials(0.0), "temperature: expected a number above zero"),
-        (lambda: make("hopfield", draws=0).run(), "draws"),
     ],
 )
 def test_wrong_input(call, message):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib.metadata import entry_points
 
 from isinglass import __version__
 from isinglass.cli import (
@@ -21,20 +22,20 @@ from isinglass.cli import (
     infer,
     info,
     predict,
-    reproduce,
     warmup,
 )
 from isinglass.cli.options import Parser
 from isinglass.cli.report import error_text, plain_warnings, say, to_stdout
-from isinglass.errors import IsinglassError
+from isinglass.errors import IsinglassError, MissingDependencyError
 from isinglass.removed import refuse_removed
 
 MISTAKE, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
+MODULES = (infer, info, convert, fit, predict, evaluate, diagnose, demo, algorithms, warmup)
+GROUP = "isinglass.commands"  # entry points of other packages: each is a function like `add_parser` of a module here
 
-_TEXT = "Undirected graphical models: inference, learning, and published experiments, from the command line."
+_TEXT = "Undirected graphical models: inference and learning, from the command line."
 _EXAMPLES = """examples:
   isinglass demo
-  isinglass reproduce digits --quick
   isinglass info model.uai
   isinglass infer model.uai --task MAR --evidence model.uai.evid --out model.MAR
   isinglass convert model.fg model.uai.gz
@@ -44,13 +45,21 @@ _EXAMPLES = """examples:
 Each command has its own help: isinglass COMMAND --help"""
 
 
-def build_parser() -> Parser:
-    """Return the parser of all commands."""
+def build_parser(command: str | None = None) -> Parser:
+    """Return the parser of all commands; if `command` is one of ours, without those of other packages."""
     parser = Parser(prog="isinglass", description=_TEXT, epilog=_EXAMPLES)
     parser.add_argument("--version", action="version", version=f"isinglass {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
-    for module in (infer, info, convert, fit, predict, evaluate, diagnose, demo, reproduce, algorithms, warmup):
+    for module in MODULES:
         module.add_parser(commands)
+    if command not in commands.choices:
+        for entry in entry_points(group=GROUP):
+            entry.load()(commands)
+        if command == "reproduce" and command not in commands.choices:
+            raise MissingDependencyError(
+                "isinglass reproduce needs another package: pip install isinglass-experiments"
+                " (in a clone of the repository: pip install ./experiments)"
+            )
     return parser
 
 
@@ -99,10 +108,10 @@ def _after_interrupt(error: BaseException | None) -> bool:
 
 
 def _run(argv: list[str] | None) -> int:
-    for word in (sys.argv[1:] if argv is None else argv)[:1]:
-        refuse_removed(f"isinglass {word}")
+    command = next(iter(sys.argv[1:] if argv is None else argv), None)
+    refuse_removed(f"isinglass {command}")
     try:
-        arguments = build_parser().parse_args(argv)
+        arguments = build_parser(command).parse_args(argv)
         arguments.argv = sys.argv[1:] if argv is None else argv
     except SystemExit as done:  # --help and --version
         return int(done.code or 0)

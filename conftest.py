@@ -1,0 +1,79 @@
+"""Tests that compare bits are marked as such: `pytest -m bits` runs them, under several kernels in `make portable`."""
+
+import functools
+import gc
+import inspect
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from _pytest.doctest import DoctestModule
+from numba.core.event import install_timer
+
+from isinglass.runtime.compilation.helper import SWITCH
+
+os.environ.setdefault(SWITCH, "0")  # tests run in as many processes as there are processors
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # processes that tests start would compile all modules, each time
+if "PYTEST_XDIST_WORKER" in os.environ:
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):  # before they are loaded; threads would wait
+        os.environ.setdefault(name, "1")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in what shells start in the background; it is inherited
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+os.fsync = lambda descriptor: None  # what tests write need not survive a loss of power; disks are slow
+gc.disable()  # until everything is collected
+EXACT = ({"array_equal"}, {"assert_array_equal"}, {"tobytes"}, {"view", "int64"})  # names that a test uses
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path):
+    """No doctests in tests: only the packages have some."""
+    found = yield
+    in_tests = "tests" in file_path.relative_to(Path(__file__).parent).parts
+    return found if not in_tests else [one for one in found if not isinstance(one, DoctestModule)]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """Write the test into the file that ISINGLASS_LONG_TESTS names if it takes over 2 s and has no marker `long`."""
+    file = os.environ.get("ISINGLASS_LONG_TESTS")
+    if file is None or item.get_closest_marker("long") or item.get_closest_marker("slow"):
+        return (yield)
+    began, compiling = sum(os.times()[:4]), []
+    with install_timer("numba:compile", compiling.append):
+        result = yield
+    seconds = sum(os.times()[:4]) - began - sum(compiling)
+    if seconds > 2:
+        with open(file, "a") as known:
+            known.write(f"{seconds:5.1f} s  {item.nodeid.partition('[')[0]}\n")
+    return result
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        function = getattr(item, "function", None)
+        if function is not None and _compares_bits(function):
+            item.add_marker(pytest.mark.bits)
+
+
+def pytest_collection_finish():
+    """Modules and tests live as long as the process: no collection of garbage goes through them again."""
+    gc.freeze()
+    gc.set_threshold(20_000, 20)  # hardly any object is found by more frequent collections
+    gc.enable()
+
+
+@functools.cache
+def _compares_bits(function):
+    drawn = getattr(function, "hypothesis", None)
+    names = set(_names((inspect.unwrap(function) if drawn is None else drawn.inner_test).__code__))
+    return any(exact <= names for exact in EXACT)
+
+
+def _names(code):
+    """Yield the names in a function and in those inside it: much faster than to look for them in its source."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if inspect.iscode(constant):
+            yield from _names(constant)

@@ -1,0 +1,1 @@
+"""Published experiments, run again: ours beside the published values (``isinglass reproduce NAME``)."""
