@@ -17,6 +17,17 @@ import numpy as np
 
 import isinglass as ig
 from benchmarks.timing import Row, Rows
+from isinglass_experiments.data import (
+    entity_attributes,
+    load_conll2000,
+    load_contingency,
+    load_horses,
+    load_letters,
+    load_scene_labels,
+    load_snakes,
+    load_street_scenes,
+    load_wnut17,
+)
 from isinglass_experiments.margins.tasks import block_features, block_labels
 
 TITLE = "Defaults and other settings: score on held-out examples (MRF: nats a sample), processor seconds of fit"
@@ -30,22 +41,22 @@ L2: Settings = {"l2=10": {"l2": 10.0}, "l2=0.1": {"l2": 0.1}}
 @cache
 def letters() -> Data:
     """Return 704 words to train on, and 626 to test."""
-    found = ig.datasets.load_letters()
+    found = load_letters()
     return *found.part(1), *found.part(0)
 
 
 @cache
 def chunks(train: int = 1000, test: int = 1000) -> Data:
     """Return sentences with chunks."""
-    d = ig.datasets.load_conll2000()
+    d = load_conll2000()
     return d.X_train[:train], d.Y_train[:train], d.X_test[:test], d.Y_test[:test]
 
 
 @cache
 def entities(train: int = 1000, test: int = 1000) -> Data:
     """Return messages with named entities."""
-    d = ig.datasets.load_wnut17()
-    X, X_test = ([ig.datasets.entity_attributes(words) for words in part] for part in (d.words_train, d.words_test))
+    d = load_wnut17()
+    X, X_test = ([entity_attributes(words) for words in part] for part in (d.words_train, d.words_test))
     return X[:train], d.Y_train[:train], X_test[:test], d.Y_test[:test]
 
 
@@ -60,7 +71,7 @@ def word_graphs() -> Data:
 @cache
 def snakes(train: int = 20) -> Data:
     """Return snakes: images of cells as graphs, with edge features."""
-    found = ig.datasets.load_snakes()
+    found = load_snakes()
     X, Y = found.graphs("train")
     return X[:train], Y[:train], *found.graphs("test")
 
@@ -82,7 +93,7 @@ def digits() -> Data:
 @cache
 def horses() -> Data:
     """Return photographs of horses and background, of a third of their size: colours from 0 to 1."""
-    found = ig.datasets.load_horses()
+    found = load_horses()
     X, X_test = (part[:, ::3, ::3] / 255.0 for part in (found.X_train[:40], found.X_test[:80]))
     return X, found.Y_train[:40, ::3, ::3], X_test, found.Y_test[:80, ::3, ::3]
 
@@ -90,7 +101,7 @@ def horses() -> Data:
 @cache
 def scenes(first: int) -> Data:
     """Return street scenes in blocks of five pixels, with five labels: colours, and where the block is."""
-    found = ig.datasets.load_street_scenes()
+    found = load_street_scenes()
     X, X_test = (_placed(block_features(part / 255.0)) for part in (found.X_train[first::3], found.X_test[::2]))
     return X, block_labels(found.Y_train[first::3]), X_test, block_labels(found.Y_test[::2])
 
@@ -105,14 +116,14 @@ def _placed(X: Any) -> Any:
 @cache
 def labels() -> Data:
     """Return photographs with several labels each."""
-    d = ig.datasets.load_scene_labels()
+    d = load_scene_labels()
     return d.X_train, d.Y_train, d.X_test, d.Y_test
 
 
 @cache
 def table(name: str) -> Data:
     """Return the people of a table of counts, half of them to test."""
-    counts = ig.datasets.load_contingency(name)[0].counts
+    counts = load_contingency(name)[0].counts
     cells = np.random.default_rng(0).permutation(np.repeat(np.argwhere(counts >= 0), counts.ravel(), axis=0))
     half = len(cells) // 2
     return cells[:half], None, cells[half:], None
@@ -120,7 +131,7 @@ def table(name: str) -> Data:
 
 def pairwise_field(name: str, **options: Any) -> ig.MRF:
     """Return a field with a factor for each pair of variables of a table."""
-    cards = ig.datasets.load_contingency(name)[0].counts.shape
+    cards = load_contingency(name)[0].counts.shape
     pairs = [(i, j) for j in range(len(cards)) for i in range(j)]
     return ig.MRF(ig.FactorGraph(cards, pairs), **options)
 

@@ -5,9 +5,9 @@ import pytest
 
 import isinglass as ig
 from isinglass import losses
-from isinglass.features.images import ImageFeatures
 from isinglass.learning.optimizers import Lbfgs, OwlQn
 from isinglass.models import EntropyModel, NodeTerm, SharedTerm, graph_model
+from isinglass_experiments.data import ImageFeatures
 
 GRAPH = ig.chain_graph(3, 2)
 TABLE = np.ma.masked_greater([[0.0, 1.0], [2.0, 9.0]], 5)

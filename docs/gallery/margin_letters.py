@@ -15,6 +15,7 @@ from sklearn.datasets import load_digits
 
 import isinglass as ig
 from isinglass.errors import no_convergence_warnings
+from isinglass_experiments.data import load_letters
 
 
 def years(n, seed):
@@ -26,7 +27,7 @@ def years(n, seed):
 
 
 try:
-    words = ig.datasets.load_letters()
+    words = load_letters()
     (X, Y), (X_test, Y_test) = words.part(0), words.part(1)
     alphabet, shape = "abcdefghijklmnopqrstuvwxyz", (16, 8)
 except ig.InputError:

@@ -13,6 +13,7 @@ import pandas as pd
 from sklearn.decomposition import PCA
 
 import isinglass as ig
+from isinglass_experiments.data import load_scene_labels
 
 # %%
 # The data set Scene has 1211 photographs for training and 598 for the test, of which we take every second. Six labels
@@ -20,7 +21,7 @@ import isinglass as ig
 # `ISINGLASS_DATA` is not set, the example makes up data with labels that exclude each other.
 names = ["beach", "sunset", "foliage", "field", "mountain", "urban"]
 if os.environ.get("ISINGLASS_DATA"):
-    X, Y, X_test, Y_test = ig.datasets.load_scene_labels()
+    X, Y, X_test, Y_test = load_scene_labels()
     X, Y, X_test, Y_test = X[::2], Y[::2], X_test[::2], Y_test[::2]
 else:
     rng = np.random.default_rng(0)

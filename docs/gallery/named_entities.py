@@ -13,6 +13,7 @@ from sklearn.metrics import make_scorer
 from sklearn.model_selection import RandomizedSearchCV
 
 import isinglass as ig
+from isinglass_experiments.data import entity_attributes, load_wnut17
 
 # %%
 # ## Data
@@ -41,12 +42,12 @@ def made_up(n, seed):
 
 
 if os.environ.get("ISINGLASS_DATA"):
-    words, Y, words_test, Y_test = ig.datasets.load_wnut17()
+    words, Y, words_test, Y_test = load_wnut17()
     words, Y = words[:1500], Y[:1500]
 else:
     (words, Y), (words_test, Y_test) = made_up(1500, 0), made_up(300, 1)
-X = [ig.datasets.entity_attributes(sentence) for sentence in words]
-X_test = [ig.datasets.entity_attributes(sentence) for sentence in words_test]
+X = [entity_attributes(sentence) for sentence in words]
+X_test = [entity_attributes(sentence) for sentence in words_test]
 print(len(X), "sentences for training,", len(X_test), "for the test")
 
 # %%

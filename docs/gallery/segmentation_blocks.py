@@ -13,6 +13,7 @@ from sklearn.metrics import make_scorer
 from sklearn.model_selection import KFold, cross_validate
 
 import isinglass as ig
+from isinglass_experiments.data import load_street_scenes
 
 # %%
 # ## Data
@@ -37,7 +38,7 @@ def made_up(n, seed):
 
 
 if os.environ.get("ISINGLASS_DATA"):
-    scenes = ig.datasets.load_street_scenes()
+    scenes = load_street_scenes()
     photos, labels = scenes.X_train[::5], scenes.Y_train[::5]
     photos_test, labels_test = scenes.X_test[::2], scenes.Y_test[::2]
 else:

@@ -8,9 +8,9 @@ from numpy.testing import assert_allclose
 
 import isinglass as ig
 from isinglass.cli.main import main
-from isinglass.datasets import Photographs
 from isinglass.inference.free_energy.algorithm import SOLVERS
 from isinglass_experiments.catalogue import make
+from isinglass_experiments.data import Photographs
 from isinglass_experiments.domke import convergence
 from isinglass_experiments.domke.convergence import Curve, Iterate, distances, followed, reached
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import isinglass as ig
+from isinglass_experiments import data
 from isinglass_experiments.catalogue import make
 from isinglass_experiments.fields import dca, estimators, ipf
 
@@ -61,7 +62,7 @@ def test_weights_and_corrections():
 @needs_data
 def test_wrong_names_are_named():
     with pytest.raises(ig.InputError, match="HairEyeColor"):
-        ig.datasets.load_contingency("HairEye")
-    table = ig.datasets.load_contingency("UCBAdmissions")[0]
+        data.load_contingency("HairEye")
+    table = data.load_contingency("UCBAdmissions")[0]
     assert table.counts.shape == tuple(map(len, table.levels))
     assert table.counts.sum() == 4526

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import isinglass as ig
-from isinglass_experiments import most_probable
+from isinglass_experiments import data, most_probable
 from isinglass_experiments.catalogue import make
 
 
@@ -40,10 +40,10 @@ def test_quick_run(monkeypatch):
 def test_stereo():
     if not os.environ.get("ISINGLASS_DATA"):
         pytest.skip("ISINGLASS_DATA is not set")
-    pair = ig.datasets.load_stereo()
+    pair = data.load_stereo()
     assert pair.left.shape == (288, 384, 3)
     assert (pair.disparity.min(), pair.disparity.max()) == (-1, 14)
-    p = ig.datasets.stereo_model(pair.left[::4, ::4], pair.right[::4, ::4], 4)
+    p = data.stereo_model(pair.left[::4, ::4], pair.right[::4, ::4], 4)
     found = ig.map_assignment(p, "trws").states.reshape(72, 96)
     known = pair.disparity[::4, ::4] >= 0
     right = np.abs(4 * found - pair.disparity[::4, ::4]) <= 4

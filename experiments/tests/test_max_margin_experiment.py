@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import isinglass as ig
+from isinglass_experiments import data
 from isinglass_experiments.catalogue import make
 from isinglass_experiments.margins import experiment, tasks
 
@@ -93,11 +94,11 @@ def test_quick_runs(rows, least, behind):
 def test_scene_labels_are_checked(tmp_path):
     np.savez(tmp_path / "scene.npz", X_train=np.zeros((2, 3)), y_train=np.full((2, 6), 2), X_test=np.zeros((1, 3)))
     with pytest.raises(ig.errors.FileFormatError, match="labels 0 and 1"):
-        ig.datasets.load_scene_labels(tmp_path)
+        data.load_scene_labels(tmp_path)
     np.savez(tmp_path / "scene.npz", X_train=np.zeros((2, 3)), y_train=np.zeros((2, 6), int))
     with pytest.raises(ig.errors.FileFormatError, match="features and 6 labels"):
-        ig.datasets.load_scene_labels(tmp_path)
+        data.load_scene_labels(tmp_path)
     if os.environ.get("ISINGLASS_DATA"):
-        found = ig.datasets.load_scene_labels()
+        found = data.load_scene_labels()
         assert found.X_train.shape == (1211, 294)
         assert found.Y_test.shape == (598, 6)

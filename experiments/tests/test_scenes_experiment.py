@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import isinglass as ig
-from isinglass.datasets import Photographs
 from isinglass_experiments.catalogue import make
+from isinglass_experiments.data import Photographs
 from isinglass_experiments.domke import scenes
 
 

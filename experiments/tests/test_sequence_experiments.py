@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import isinglass as ig
-from isinglass.datasets import chunk_attributes, load_letters
 from isinglass_experiments.catalogue import make
+from isinglass_experiments.data import chunk_attributes, load_letters
 
 
 @pytest.mark.parametrize("name", ["conll2000", "letters"])

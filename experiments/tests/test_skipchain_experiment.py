@@ -9,10 +9,10 @@ from numpy.testing import assert_allclose
 from scipy.sparse import csr_array
 
 import isinglass as ig
-from isinglass.datasets import entity_attributes
 from isinglass.estimators.sequence.features import Encoded, FeatureIndex
 from isinglass.models.chain.layout import by_token
 from isinglass_experiments.catalogue import make
+from isinglass_experiments.data import entity_attributes
 from isinglass_experiments.fatchain import FatChainModel, ladder
 from isinglass_experiments.skipchain import f1_interval, linked_right, links
 

@@ -19,6 +19,19 @@ REMOVED: dict[str, str] = {
     # experiments
     "isinglass.experiments": "it is the package isinglass_experiments (pip install isinglass-experiments)",
     # data sets and features of images
+    **{
+        f"isinglass.{part}.{name}": f"it is isinglass_experiments.data.{name} (pip install isinglass-experiments)"
+        for part, names in {
+            "datasets": (
+                "Alignment Chunking Contingency Entities Letters MultiLabel Photographs Snakes Stereo "
+                "chunk_attributes entity_attributes label_graph load_alignment load_conll2000 "
+                "load_contingency load_horses load_letters load_scene_labels load_snakes load_stereo "
+                "load_street_scenes load_wnut17 load_words snake_graph stereo_model"
+            ),
+            "features": "ImageFeatures RegionGraph region_graph",
+        }.items()
+        for name in names.split()
+    },
     # restricted Boltzmann machines
     "isinglass.RBM": "use models.BoltzmannMachine(edges='restricted') with MRF, or scikit-learn's BernoulliRBM",
     "isinglass.models.RestrictedBoltzmannMachine": "use models.BoltzmannMachine(edges='restricted')",

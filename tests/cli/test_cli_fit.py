@@ -11,15 +11,15 @@ import pytest
 from cli_helpers import data_folder
 
 import isinglass as ig
+from isinglass.cli.examples import TAGS as TAGS_WINDOWS
+from isinglass.cli.examples import WORDS as WINDOWS
 from isinglass.cli.main import main
 from isinglass.cli.recipe import Recipe
-from isinglass.datasets.chunking import TAGS as TAGS_WINDOWS
-from isinglass.datasets.chunking import WORDS as WINDOWS
-from isinglass.datasets.chunking import chunk_attributes
 from isinglass.estimators import load, notes_of
 from isinglass.features import window_attributes
 from isinglass.learning.optimizers import Lbfgs
 from isinglass.metrics import span_f1
+from isinglass_experiments.data import chunk_attributes, load_conll2000
 from second_interpreter import context
 
 pytestmark = pytest.mark.filterwarnings("ignore:training stopped after")
@@ -310,7 +310,7 @@ def test_conll_2000_as_in_python(tmp_path, command):
     train, test = folder / "conll2000_train.txt.gz", folder / "conll2000_test.txt.gz"
     assert command("fit", tmp_path / "c.toml", train, "--model", tmp_path / "m.isg", "--jobs", "2").code == 0
     scores = json.loads(command("evaluate", tmp_path / "m.isg", test, "--json").out)
-    data = ig.datasets.load_conll2000(folder.parent)
+    data = load_conll2000(folder.parent)
     crf = ig.ChainCRF(l2=1.0, max_iter=30, n_jobs=2).fit(data.X_train, data.Y_train)
     assert scores["spans"]["all"]["f1"] == span_f1(data.Y_test, crf.predict(data.X_test))
 

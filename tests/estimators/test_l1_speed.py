@@ -5,8 +5,8 @@ import os
 import pytest
 
 import isinglass as ig
-from isinglass.datasets import entity_attributes, load_wnut17
 from isinglass.learning.optimizers import OwlQn
+from isinglass_experiments.data import entity_attributes, load_wnut17
 
 THEIRS = {10: 40999.68354, 20: 13982.005114, 50: 2081.92, 100: 1882.61}  # python-crfsuite 0.9.12, c1 = c2 = 0.1
 

@@ -25,8 +25,6 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from isinglass import BeliefPropagation, ChainCRF, FactorGraph, decoding, disjoint_union, infer, losses
-from isinglass.datasets import entity_attributes
-from isinglass.datasets.chunking import read_chunking
 from isinglass.errors import no_convergence_warnings
 from isinglass.estimators.sequence.features import Encoded
 from isinglass.gradients import rule
@@ -37,6 +35,7 @@ from isinglass.metrics import span_f1
 from isinglass.models import Model, NodeTerm, SharedTerm
 from isinglass.typing import FloatArray, IntArray, JsonObject
 from isinglass_experiments.common.experiment import DataExperiment, Progress, Report, fit_quietly, register, tell
+from isinglass_experiments.data import entity_attributes, read_chunking
 from isinglass_experiments.skipchain import L2, MIN_COUNT, entity_chain, f1_interval
 
 Labels = Sequence[Sequence[str]]

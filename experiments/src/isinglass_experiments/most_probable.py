@@ -20,11 +20,11 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from isinglass import InputError, MissingDependencyError, Potentials, grid_graph, map_assignment, read_uai
-from isinglass.datasets import load_stereo, stereo_model
-from isinglass.datasets.folder import data_file
 from isinglass.errors import no_convergence_warnings
 from isinglass.inference import SOLVERS
 from isinglass_experiments.common.experiment import Experiment, Progress, Report, chosen_rows, register, tell
+from isinglass_experiments.data import load_stereo, stereo_model
+from isinglass_experiments.data.files import data_file
 
 PROTEINS = ("1ajj", "1akg", "1b2v", "1etl", "1k51", "1not", "1pen", "1plc", "1rb9", "2erl", "2fdn")
 UAI = ("CSP_12", "Grids_11", "ObjectDetection_18", "Segmentation_12")

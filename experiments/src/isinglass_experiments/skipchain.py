@@ -24,10 +24,10 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from isinglass import BeliefPropagation, ChainCRF, GraphCRF
-from isinglass.datasets import entity_attributes, load_wnut17
 from isinglass.metrics import SpanScores, span_scores, spans
 from isinglass.typing import Array, IntArray, JsonObject
 from isinglass_experiments.common.experiment import DataExperiment, Progress, Report, fit_quietly, register, tell
+from isinglass_experiments.data import entity_attributes, load_wnut17
 
 Words = Sequence[Sequence[str]]
 L2, MIN_COUNT = 0.1, 2

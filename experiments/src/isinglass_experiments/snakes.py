@@ -19,10 +19,9 @@ from typing import ClassVar
 import numpy as np
 
 from isinglass import BeliefPropagation, GraphCRF
-from isinglass.datasets import load_snakes
-from isinglass.datasets.snakes import N_LABELS
 from isinglass.typing import Array, JsonObject
 from isinglass_experiments.common.experiment import DataExperiment, Progress, Report, fit_quietly, register, tell
+from isinglass_experiments.data import N_LABELS, load_snakes
 
 GOAL = 0.95
 CELLS = 10

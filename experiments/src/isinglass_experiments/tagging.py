@@ -16,10 +16,10 @@ from typing import ClassVar
 import numpy as np
 
 from isinglass import ChainCRF
-from isinglass.datasets import load_conll2000, load_letters
 from isinglass.metrics import sequence_accuracy, span_scores
 from isinglass.typing import Array, JsonObject
 from isinglass_experiments.common.experiment import DataExperiment, Progress, Report, fit_quietly, register, tell
+from isinglass_experiments.data import load_conll2000, load_letters
 
 
 @register

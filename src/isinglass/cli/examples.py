@@ -21,7 +21,6 @@ from io import BytesIO
 import numpy as np
 
 from isinglass.cli.recipe import Recipe
-from isinglass.datasets.chunking import TAGS, WORDS
 from isinglass.errors import FileFormatError, InputError
 from isinglass.features.schemes import to_bio, to_bioes
 from isinglass.features.windows import Window, window_attributes
@@ -32,6 +31,8 @@ from isinglass.io.formats.conll import Sentence, read_conll
 from isinglass.typing import Array, JsonObject
 
 UNOBSERVED = "-1"
+WORDS = ((-2,), (-1,), (0,), (1,), (2,), (-1, 0), (0, 1))  # windows of the first column
+TAGS = (*WORDS[:5], (-2, -1), (-1, 0), (0, 1), (1, 2), (-2, -1, 0), (-1, 0, 1), (0, 1, 2))  # and of the others
 _NEAR = [[-1], [0], [1]]
 _WITH_NEIGHBOURS = ("lower", "short-shape")
 Label = str | int | None

@@ -24,15 +24,13 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from isinglass import ConvexFreeEnergy, GridCRF, InputError, Potentials, infer
-from isinglass.datasets import load_street_scenes
-from isinglass.datasets.photographs import SCENE_LABELS, Photographs
 from isinglass.errors import no_convergence_warnings
-from isinglass.features import ImageFeatures
 from isinglass.inference.free_energy.algorithm import SOLVERS
 from isinglass.learning.objective import adapted
 from isinglass.learning.optimizers import Lbfgs
 from isinglass.typing import Array, FloatArray, JsonObject
 from isinglass_experiments.common.experiment import DataExperiment, Plot, Progress, Report, chosen_rows, register, tell
+from isinglass_experiments.data import SCENE_LABELS, ImageFeatures, Photographs, load_street_scenes
 
 COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128)
 QUICK_MOST = 64

@@ -30,15 +30,13 @@ from typing import ClassVar
 import numpy as np
 
 from isinglass import BeliefPropagation, ConvexFreeEnergy, GridCRF
-from isinglass.datasets import load_horses, load_street_scenes
-from isinglass.datasets.photographs import Photographs
 from isinglass.errors import no_convergence_warnings
-from isinglass.features import ImageFeatures
 from isinglass.learning.optimizers import Lbfgs, make_optimizer
 from isinglass.typing import Array, FloatArray, JsonObject
 from isinglass_experiments.common.experiment import DataExperiment, Progress, Report, chosen_rows, register, tell
 from isinglass_experiments.common.methods import relative_gradient
 from isinglass_experiments.common.statistics import p_value
+from isinglass_experiments.data import ImageFeatures, Photographs, load_horses, load_street_scenes
 
 ROWS = ("pseudo", "baseline", "uquad", "uquad + entropy", "uquad-1", "uquad-2", "ucl", "ucl-1", "ucl-2")
 QUICK_ROWS = ("pseudo", "baseline", "uquad-1", "ucl-1")

@@ -15,13 +15,12 @@ from typing import ClassVar
 import numpy as np
 
 from isinglass import MRF, complete_graph
-from isinglass.datasets import load_alignment
-from isinglass.datasets.tables import Alignment
 from isinglass.errors import no_convergence_warnings
 from isinglass.learning.structure.chow_liu import mutual_information
 from isinglass.learning.structure.learner import Observations
 from isinglass.typing import FloatArray, IntArray, Mask
 from isinglass_experiments.common.experiment import DataExperiment, Plot, Progress, Report, register, tell
+from isinglass_experiments.data import Alignment, load_alignment
 
 STATES = 21
 CONTACT = 6.0  # Angstrom

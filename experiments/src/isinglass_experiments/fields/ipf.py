@@ -15,9 +15,9 @@ from typing import ClassVar
 import numpy as np
 
 from isinglass import MRF, FactorGraph, infer
-from isinglass.datasets import load_contingency
 from isinglass.typing import Array, FloatArray
 from isinglass_experiments.common.experiment import DataExperiment, Progress, Report, Row, register, tell
+from isinglass_experiments.data import load_contingency
 
 MURPHY = np.array([[43, 9], [44, 4]])
 PUBLISHED = np.array([[45.24, 6.76], [41.76, 6.24]])

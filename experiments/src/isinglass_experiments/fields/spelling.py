@@ -15,10 +15,10 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from isinglass.datasets import load_words
 from isinglass.learning.optimizers import Lbfgs
 from isinglass.typing import FloatArray, IntArray, Mask
 from isinglass_experiments.common.experiment import DataExperiment, Plot, Progress, Report, register, tell
+from isinglass_experiments.data import load_words
 from isinglass_experiments.fields.strings import (
     Alphabet,
     WordModel,

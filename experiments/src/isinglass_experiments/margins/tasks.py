@@ -18,13 +18,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from isinglass import TRWS, BeliefPropagation, ChainCRF, GraphCRF, GridCRF, TreeReweighted, map_assignment
-from isinglass.datasets import label_graph, load_letters, load_scene_labels, load_snakes, load_street_scenes
-from isinglass.datasets.photographs import SCENE_LABELS
-from isinglass.datasets.snakes import N_LABELS
-from isinglass.features import ImageFeatures
 from isinglass.learning.optimizers import AveragedPerceptron, BlockFrankWolfe, Cccp
 from isinglass.losses import Margin
 from isinglass.typing import Array, FloatArray, IntArray
+from isinglass_experiments.data import (
+    N_LABELS,
+    SCENE_LABELS,
+    ImageFeatures,
+    label_graph,
+    load_letters,
+    load_scene_labels,
+    load_snakes,
+    load_street_scenes,
+)
 
 SIDE = 5  # pixels of a block
 ROUGH = TRWS(max_iter=30)  # what decodes in training where exact inference does not fit

@@ -21,10 +21,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.ndimage import convolve1d, gaussian_filter, uniform_filter1d
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from threadpoolctl import threadpool_limits
 
 from isinglass.errors import InputError, require
-from isinglass.runtime.blas import one_blas_thread
-from isinglass.runtime.sklearn_base import BaseEstimator, NotFittedError
 from isinglass.typing import FloatArray, IntArray
 from isinglass.validation import array_of, whole_number
 
@@ -67,7 +68,7 @@ class ImageFeatures(BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.whiten = whiten
 
-    @one_blas_thread()
+    @threadpool_limits.wrap(limits=1, user_api="blas")  # type: ignore[untyped-decorator]
     def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Find the clusters of patches.
 
@@ -95,7 +96,7 @@ class ImageFeatures(BaseEstimator):  # type: ignore[misc]
             self.whitening_ = self._whitening(images)
         return self
 
-    @one_blas_thread()
+    @threadpool_limits.wrap(limits=1, user_api="blas")  # type: ignore[untyped-decorator]
     def transform(self, X: ArrayLike) -> Any:
         """Return features (images, height, width, features), a list of arrays if X is one."""
         if not hasattr(self, "centres_"):

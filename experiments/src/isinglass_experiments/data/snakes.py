@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isinglass.datasets.folder import data_arrays
 from isinglass.errors import FileFormatError, InputError, require
 from isinglass.typing import Array, FloatArray, IntArray
 from isinglass.validation import array_of, whole_number
+from isinglass_experiments.data.files import data_arrays
 
 Image = NDArray[np.uint8]
 GraphExample = tuple[FloatArray, IntArray, FloatArray]

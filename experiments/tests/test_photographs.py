@@ -1,12 +1,14 @@
 """Photographs with labelled pixels: what is in the files, and files that are not what they should be."""
 
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import isinglass as ig
-from isinglass.datasets import load_horses, load_street_scenes
+from isinglass_experiments import data
+from isinglass_experiments.data import load_horses, load_street_scenes
 
 
 def folder():
@@ -17,17 +19,17 @@ def folder():
 
 
 def test_street_scenes():
-    data = load_street_scenes(folder())
-    assert data.X_train.shape == data.X_test.shape == (100, 60, 80, 3)
-    assert set(np.unique(data.Y_train)) == {-1, 0, 1, 2, 3, 4}
-    assert 0.05 < (data.Y_train < 0).mean() < 0.12
+    found = load_street_scenes(folder())
+    assert found.X_train.shape == found.X_test.shape == (100, 60, 80, 3)
+    assert set(np.unique(found.Y_train)) == {-1, 0, 1, 2, 3, 4}
+    assert 0.05 < (found.Y_train < 0).mean() < 0.12
 
 
 def test_horses():
-    data = load_horses(folder())
-    assert len(data.X_train) + len(data.X_test) == 327
-    assert data.X_test.shape[1:] == (60, 80, 3)
-    assert set(np.unique(data.Y_test)) == {0, 1}
+    found = load_horses(folder())
+    assert len(found.X_train) + len(found.X_test) == 327
+    assert found.X_test.shape[1:] == (60, 80, 3)
+    assert set(np.unique(found.Y_test)) == {0, 1}
 
 
 def test_wrong_files(tmp_path):
@@ -47,3 +49,8 @@ def test_wrong_files(tmp_path):
     np.savez(tmp_path / "weizmann_horses_60x80.npz", X=images[:1], Y=labels, is_train=np.array([True, False]))
     with pytest.raises(ig.FileFormatError, match="2 images"):
         load_horses(tmp_path)
+
+
+def test_readers_are_documented():
+    page = (Path(__file__).parents[2] / "docs" / "data.md").read_text()
+    assert [name for name in data.__all__ if name.startswith("load_") and name not in page] == []

@@ -1,4 +1,4 @@
-"""Features: regions of images, what words look like, schemes of labels."""
+"""Graphs of the regions of an image."""
 
 import numpy as np
 import pytest
@@ -6,10 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import isinglass as ig
-from isinglass.features import region_graph, to_bio, to_bioes, with_forms, word_form
-from isinglass.metrics import spans
-
-LABELS = st.lists(st.sampled_from(["O", "B-A", "I-A", "B-B", "I-B"]), max_size=12)
+from isinglass_experiments.data import region_graph
 
 
 @given(st.integers(0, 10**6), st.sampled_from([4, 8]))
@@ -66,29 +63,3 @@ def test_regions_train_a_field_on_graphs():
         X.append((found.means, found.edges, found.edge_features))
         Y.append(found.gather(truth[regions]))
     assert ig.GraphCRF(bias=True, edge_bias=True, l2=0.1).fit(X, Y).score(X, Y) > 0.9
-
-
-@given(LABELS)
-@settings(max_examples=60, deadline=None)
-def test_schemes_keep_the_spans(labels):
-    assert spans(to_bio(labels)) == spans(labels)
-    fine = to_bioes(labels)
-    assert spans(to_bio(fine)) == spans(labels)
-    assert to_bioes(to_bio(fine)) == fine
-    assert sum(label[0] in "BS" for label in fine) == len(spans(labels))
-
-
-def test_what_words_look_like():
-    assert [word_form("iPhone-7", form) for form in ("shape", "short-shape", "is-upper", "is-digit", "suffix9")] == [
-        "xXxxxx-d", "xXx-d", "0", "0", "iPhone-7",
-    ]  # fmt: skip
-    assert word_form("42", "is-digit") == "1"
-    assert list(with_forms({"w": ["A"], "t": ["N"]}, {"w": ["lower"]})) == ["w", "t", "w.lower"]
-    for call, words in (
-        (lambda: word_form("a", "lowr"), "did you mean 'lower'"),
-        (lambda: word_form("a", "prefix0"), "prefix1 to suffix9"),
-        (lambda: with_forms({"w": ["a"]}, {"v": ["lower"]}), "forms: expected names of columns"),
-        (lambda: to_bio(["X-NP"]), "labels such as"),
-    ):
-        with pytest.raises(ig.InputError, match=words):
-            call()
