@@ -18,7 +18,6 @@ from rich.table import Table
 
 from benchmarks import (
     convergence,
-    convex,
     defaults,
     exact,
     float32,
@@ -39,7 +38,6 @@ GROUPS = {
     "float32": float32,
     "learning": learning,
     "convergence": convergence,
-    "convex": convex,
     "peers": peers,
     "tagging": tagging,
     "sampling": sampling,

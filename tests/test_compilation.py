@@ -4,7 +4,6 @@ import importlib
 import os
 import pickle
 import re
-import runpy
 import subprocess
 import sys
 import warnings
@@ -17,7 +16,6 @@ import new_processes
 from isinglass.runtime.compilation import counting
 from isinglass.runtime.compilation import jit as compilation
 from isinglass.runtime.compilation.loop_counts import ALWAYS, USUALLY
-from second_interpreter import context
 
 LOOPS = """
 from isinglass.runtime.compilation.jit import compiled
@@ -465,36 +463,6 @@ with telling(lambda text: text and print(text)):
     where["NUMBA_CACHE_DIR"] = str(tmp_path / "other")
     said = python(code.format(names=["guessed"]), tmp_path, **where).stdout.splitlines()
     assert said == [f"compiling, once: {n} of about 3" for n in (1, 2, 3)]
-
-
-TOOL = Path(__file__).parents[1] / "tools" / "count_loops.py"
-forks = pytest.mark.skipif(sys.platform != "linux", reason="the tool forks")
-
-
-def run_tool(said, arguments):
-    sys.argv, sys.stderr = [str(TOOL), *arguments], open(said, "w")  # noqa: SIM115  (until this process ends)
-    runpy.run_path(str(TOOL), run_name="__main__")
-
-
-def check_loops(said, names):
-    """Compare some rows of the table, or all."""
-    process = context.Process(target=run_tool, args=(said, ["--check", *names]))
-    process.start()
-    process.join()
-    assert process.exitcode == 0, said.read_text()
-
-
-@forks
-def test_the_table_of_loops_is_not_stale(tmp_path):
-    """Some of it: `python tools/count_loops.py --check` has all, and without --check it writes the table anew."""
-    names = ["infer exact", "infer bp", "fit GridCRF bp ucl", "fit ChainCRF cl"]
-    check_loops(tmp_path / "said", names)
-
-
-@forks
-@pytest.mark.slow
-def test_the_whole_table_of_loops_is_not_stale(tmp_path):
-    check_loops(tmp_path / "said", [])
 
 
 ONE_LINE = """

@@ -1,4 +1,4 @@
-"""How many inner loops the usual work needs; written and checked by ``tools/count_loops.py``."""
+"""How many inner loops the usual work needs."""
 
 ALWAYS = {
     "demo": 14,
