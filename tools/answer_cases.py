@@ -86,7 +86,7 @@ def spins(kind: type, graph: ig.FactorGraph, low: float, high: float) -> ig.Pote
 
 LOOPS = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0), (1, 4), (0, 3)]
 MODELS: dict[str, Callable[[], ig.Potentials]] = {
-    "tree": lambda: random(ig.tree_graph(9, 3, random_state=0)),
+    "tree": lambda: random(ig.pairwise_graph(9, [(i, (i - 1) // 2) for i in range(1, 9)], 3)),
     "chain": lambda: random(ig.chain_graph(7, 3)),
     "grid": lambda: random(ig.grid_graph(3, 4, 2)),
     "ternary": lambda: random(
@@ -101,10 +101,14 @@ MODELS: dict[str, Callable[[], ig.Potentials]] = {
     ),
     "batch": lambda: ig.potentials_union([random(ig.grid_graph(2, 3, 2), seed=i) for i in range(3)]),
     "copies": lambda: random(ig.grid_graph(2, 3, 3), 0.8).repeat(3),
-    "evidence": lambda: random(ig.grid_graph(3, 4, 2), seed=2).with_evidence({0: 1, 5: 0}),
+    "evidence": lambda: random(ig.grid_graph(3, 4, 2), seed=2).with_evidence({1: 1, 5: 0}),
     "attractive": lambda: spins(ig.models.Ising, ig.grid_graph(6, 6, 2), 0.1, 0.5),
     "frustrated": lambda: spins(ig.models.Ising, ig.grid_graph(4, 4, 2), -0.5, 0.5),
     "potts": lambda: spins(ig.models.Potts, ig.grid_graph(3, 3, 3), 0.2, 0.8),
+    "labels": lambda: spins(ig.models.Potts, ig.grid_graph(5, 5, 4), 0.2, 0.8),
+    "cuts": lambda: ig.potentials_union(
+        [spins(ig.models.Ising, ig.grid_graph(n, 4, 2), 0.1, 0.6) for n in (3, 4)]
+    ).with_evidence({7: 1, 20: 0}),
 }
 model = cache(lambda name: MODELS[name]())
 
@@ -123,6 +127,7 @@ ALGORITHMS: list[tuple[str, Options]] = [
     ("bp", {"damping": 0.4, **LIMIT}),
     ("bp", {"tol": 1e-3, **LIMIT}),
     ("bp", T),
+    ("bp", {"init": "bp", **T}),
     ("bp", {"schedule": "sequential", **T}),
     ("bp", {"schedule": "grid", "damping": 0.2, **T}),
     ("fbp", {"counting_numbers": 0.7, **LIMIT}),
@@ -146,6 +151,13 @@ ALGORITHMS: list[tuple[str, Options]] = [
 ]
 SOLVERS: list[tuple[str, Options]] = [
     ("convex", {"solver": name, "max_iter": 3000}) for name in ("primal", "blocks", "dual", "lbfgs")
+]
+RISKS: list[tuple[str, Options]] = [
+    *(("bp", {"loss": name, **T}) for name in ("ucl", "uquad", "ccl", "cquad", "expected", "suclass", "scclass")),
+    *(("bp", {"loss": name, **T}) for name in ("l1", "mse", "hamming", "hybrid")),
+    *((name, {"loss": "ucl", **T}) for name in ("trw", "mf")),
+    ("fbp", {"loss": "ucl", "counting_numbers": 0.8, "damping": 0.1, **T}),
+    ("exact", {"loss": "ccl"}),
 ]
 SQRT: list[tuple[str, Options]] = [(name, {"tape": "sqrt", **T}) for name in ("bp", "trw", "mf")]
 AT_ONCE: list[tuple[str, Options]] = [("exact", {}), ("brute", {})]
@@ -182,7 +194,8 @@ SAMPLERS: list[tuple[str, Options]] = [
 
 def inferred(name: str, algorithm: str, options: Options) -> Answer:
     """Return beliefs, log Z and the report."""
-    r = ig.infer(model(name), algorithm, **options)
+    start = {"init": ig.infer(model(name), options["init"], iterations=2)} if "init" in options else {}
+    r = ig.infer(model(name), algorithm, **{**options, **start})
     report = [r.info.converged, r.info.iterations, r.info.converged_share]
     beliefs = {"variables": r.variables.flat, "factors": r.factors.flat}
     return {"log_z": r.component_log_z, **beliefs, "report": report, "bound": str(r.info.bound)}
@@ -206,6 +219,15 @@ def differentiated(name: str, algorithm: str, options: Options) -> Answer:
     return {"groups": flat(d.groups), "damping": d.damping, "messages": flat(d.initial_messages)}
 
 
+def risky(name: str, algorithm: str, options: Options) -> Answer:
+    """Return a loss of beliefs, and its derivatives by tables, damping and counting numbers."""
+    states = ig.map_assignment(model(name)).states
+    labels = np.where(np.arange(len(states)) % 4 == 3, -1, states)
+    d = ig.gradients.risk_gradients(model(name), algorithm, labels=labels, **options)
+    found = {"value": d.value, "groups": flat(d.groups), "damping": d.damping}
+    return found | each(counting=lambda: d.counting_numbers, options=lambda: flat(list(d.options.values())))
+
+
 def perturbed(name: str, algorithm: str, options: Options) -> Answer:
     """Return derivatives by perturbation."""
     return {"groups": flat(ig.perturbation(model(name), algorithm, variables=bars(name), **options).groups)}
@@ -213,8 +235,7 @@ def perturbed(name: str, algorithm: str, options: Options) -> Answer:
 
 def curved(name: str, algorithm: str, options: Options) -> Answer:
     """Return a Hessian of log Z times a vector."""
-    rng = np.random.default_rng(4)
-    direction = [rng.normal(size=np.shape(table)) for table in model(name).log_tables]
+    direction = [np.cos(3 * np.where(np.isfinite(t), t, 0.0)) for t in model(name).log_tables]
     return {"groups": flat(ig.hessian_vector_product(model(name), algorithm, direction, log_z=1.0, **options).groups)}
 
 
@@ -283,7 +304,8 @@ def meaning(name: str) -> Answer:
 INFERENCE: list[tuple[str, str, Callable[..., Answer], Sequence[tuple[str, Options]]]] = [
     ("infer", "", inferred, ALGORITHMS),
     ("solvers", "", solved, SOLVERS),
-    ("backward", "", differentiated, [*ALGORITHMS, *SQRT]),
+    ("backward", "", differentiated, [*(a for a in ALGORITHMS if "init" not in a[1]), *SQRT]),
+    ("backward", "risk of ", risky, RISKS),
     ("perturbation", "", perturbed, [("exact", {}), *FIXED_POINTS]),
     ("hessian", "", curved, [("exact", {}), ("bp", T), ("trw", T), ("mf", T)]),
     ("queries", "", asked, [*AT_ONCE, ("bp", T), ("mf", T)]),
@@ -352,15 +374,19 @@ CHAIN: list[Options] = [
 ]
 FIELD = ig.FactorGraph([2, 3, 2, 2], [(0,), (1,), (2,), (3,), (0, 1), (1, 2), (2, 3), (3, 0)])
 FIELDS: list[Options] = [
-    *({"method": name, "l2": 0.1} for name in ("ml", "em", "pseudo", "composite", "piecewise", "mpf")),
+    *({"method": name, "l2": 0.1} for name in ("ml", "pseudo", "composite", "piecewise", "mpf")),
+    {"method": markov.Composite(blocks=[[0, 1], [2, 3]])},
+    *({"inference": name, "l2": 0.1} for name in ("bp", "trw")),
+    {"tied": True, "l2": 0.1},
+    {"prior": "gaussian"},
+]
+UPDATES: list[Options] = [  # without an objective for optimizers
+    {"method": "em", "l2": 0.1},
     *({"method": name} for name in ("ipf", "scaling", "camel", "pmm")),
     {"method": markov.IterativeScaling(kind="iis")},
-    {"method": markov.Composite(blocks=[[0, 1], [2, 3]])},
     {"method": "closed-form", "graph": ig.FactorGraph([2, 3, 2, 2], [(0, 1), (1, 2), (2, 3)])},
     {"method": "ipf", "prior": "dirichlet"},
-    *({"inference": name, "l2": 0.1} for name in ("bp", "trw")),
-    *({"prior": name} for name in ("gaussian", "laplace", "group")),
-    {"tied": True, "l2": 0.1},
+    *({"prior": name} for name in ("laplace", "group")),
 ]
 GAUSSIAN: list[Options] = [
     {},
@@ -489,6 +515,60 @@ def probed(name: str, options: Options, parts: Sequence[str]) -> Answer:
     return {f"{part} {i}": seen[part] for i, seen in enumerate(Probe.seen) for part in parts}
 
 
+def outputs(options: Options) -> Answer:
+    """Return a field that learns to predict its last two variables from the others."""
+    X, mask = dependent(), np.array([False, False, True, True])
+    m = ig.MRF(**{"graph": FIELD, "max_iter": 10, "l2": 0.1, **options}).fit(X, outputs=mask)
+    proba = m.predict_proba([[0, 1, -1, -1], [1, 2, -1, -1]])
+    return {"theta": m.theta_, "proba": flat(proba[2:]), "states": m.predict(X[:20], outputs=mask)}
+
+
+def tagged() -> Answer:
+    """Return what a tagger says under constraints, and what it learns sentence by sentence."""
+    X, Y = sentences(np.random.default_rng(5))
+    crf = ig.ChainCRF(l2=0.1, max_iter=5).fit(X, Y)
+    forced = [[y[0], *[None] * (len(y) - 1)] for y in Y]
+    few = ig.ChainCRF(l2=0.1, optimizer=optimizers.Sgd(**BATCHES))
+    return {
+        "forced": flat(crf.predict_marginals(X, forced=forced)),
+        "forbidden": flat(crf.predict_marginals(X, forbidden=[("N", "N"), (None, "D")])),
+        "allowed": flat(crf.predict_marginals(X, allowed=[[{"N", "V"} for _ in x] for x in X])),
+        "labels": str(crf.predict(X, forced=forced)),
+        "partial": few.partial_fit(X[:6], Y[:6], classes=["D", "N", "V"]).theta_,
+        "weights": crf.weights_frame()["weight"].to_numpy(),
+    }
+
+
+def families() -> Answer:
+    """Return the tables of model families, of a canonical form, and of a Bayesian network in two forms."""
+    patterns = np.array([[1, 1, 1, 1, 0, 0, 0, 0], [1, 0, 1, 0, 1, 0, 1, 0]])
+    memory = ig.models.Hopfield.store(patterns)
+    machine = ig.models.BoltzmannMachine(3, 2, "restricted").potentials(coupling=0.5, field=-0.1)
+    tables = [[0.4, 0.6], [0.7, 0.3], [[[0.9, 0.1], [0.5, 0.5]], [[0.2, 0.8], [1.0, 0.0]]]]
+    network = ig.from_bayesian_network([[], [], [0, 1]], tables)
+    named = ig.from_bayesian_network({"a": (), "b": (), "c": ("a", "b")}, dict(zip("abc", tables, strict=True)))
+    table = np.random.default_rng(1).random((2, 3, 2))
+    return {
+        "recall": memory.recall([1, 1, 1, 0, 0, 0, 0, 0]).energies,
+        "machine": ig.infer(machine, "exact").factors.flat,
+        "canonical": flat(ig.canonical_potentials(table).log_tables),
+        "network": [ig.infer(n, "exact", evidence={2: 1}).log_z for n in (network, named)],
+        "posterior": ig.infer(network, "exact", evidence={2: 1}).joint([0, 1]),
+        "moral": str(ig.moralise([(), (), (0, 1), (2,)]).scopes[:]),
+        "d-separated": [ig.d_separated([(), (), (0, 1), (2,)], [0], [1], given) for given in ([], [2], [3])],
+    }
+
+
+def wordy() -> Answer:
+    """Return attributes of words, and schemes of spans."""
+    columns = ig.features.with_forms({"w": ["The", "McDonald-42", "x"]}, {"w": ["lower", "shape", "suffix2"]})
+    return {
+        "attributes": str(ig.features.window_attributes(columns, {"w": [(0,), (-1, 0)], "w.shape": [(1,)]})),
+        "bio": str(ig.features.to_bio(["B-NP", "E-NP", "O", "S-VP", "I-NP"])),
+        "bioes": str(ig.features.to_bioes(["B-NP", "I-NP", "O", "B-VP", "I-NP"])),
+    }
+
+
 def by_chance(method: str) -> Answer:
     """Return the marginals of a method that samples."""
     ising = ig.models.Ising(ig.grid_graph(2, 3, 2))
@@ -584,6 +664,8 @@ def learning_cases() -> Cases:
             if name != "HMM" and not {"optimizer", "l1"} & set(options):
                 yield f"objective/{key}", partial(probed, name, options, ("value", "gradient"))
                 yield f"evaluations/{key}", partial(probed, name, options, ("points", "values"))
+    for options in UPDATES:
+        yield f"fit/{called('MRF', options)}", partial(field, options)
     for method in ("ml", "em"):
         yield f"fit/MRF of missing(method={method})", partial(field, {"method": method, "l2": 0.1}, 1.0)
     tight = {"tol": 1e-6, "max_iter": 500}
@@ -605,4 +687,9 @@ def learning_cases() -> Cases:
     for decoder in ("mpm", "map", "bayes", "median", "f1", "soft", "identity", "distribution"):
         for name in ("grid", "mixed", "attractive"):
             yield f"decoding/{decoder}/{name}", partial(decided, decoder, name)
+    for options in ({"loss": "cl"}, {"loss": "pseudo"}, {"loss": "ucl", "gradient": "unrolled"}):
+        yield f"fit/{called('MRF of outputs', options)}", partial(outputs, options)
+    yield "fit/tagger", tagged
+    yield "models/all", families
+    yield "features/all", wordy
     yield "metrics/all", scored
