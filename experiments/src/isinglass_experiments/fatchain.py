@@ -28,9 +28,9 @@ from isinglass import BeliefPropagation, ChainCRF, FactorGraph, decoding, disjoi
 from isinglass.errors import no_convergence_warnings
 from isinglass.estimators.sequence.features import Encoded
 from isinglass.gradients import rule
-from isinglass.learning import Objective, Total
+from isinglass.learning import Objective
 from isinglass.learning.optimizers import Lbfgs
-from isinglass.learning.total import blocks
+from isinglass.learning.total import Total, blocks
 from isinglass.metrics import span_f1
 from isinglass.models import Model, NodeTerm, SharedTerm
 from isinglass.typing import FloatArray, IntArray, JsonObject
