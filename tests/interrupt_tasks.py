@@ -51,7 +51,7 @@ def inferred(name: str) -> bytes:
     return result.variables.flat.tobytes()
 
 
-SOLVERS = {"ils": 30, "trws": 60, "dual": 30, "expansion": 60, "ilp": 8, "toulbar2": 12, "auto": 60}
+SOLVERS = {"ils": 30, "trws": 60, "expansion": 60, "ilp": 8, "toulbar2": 12, "auto": 60}
 
 
 def installed(name: str) -> bool:

@@ -32,13 +32,13 @@ p = ig.Potentials.from_groups(ig.grid_graph(height, width, 6), [pixels, agree[No
 print(p.graph)
 
 # %%
-# ## Six solvers
+# ## Five solvers
 #
 # `score` is the log of what is maximised; higher is better. `bound` is at least the score of *every* picture, so that
 # bound - score says how much could be gained at most. Where both are equal, the picture is proved to be optimal.
 ig.map_assignment(p, "icm")  # loads what was compiled, so that seconds are those of the search
 found = {}
-for name in ("icm", "annealing", "ils", "swap", "expansion", "trws"):
+for name in ("icm", "annealing", "ils", "expansion", "trws"):
     began = time.process_time()
     found[name] = ig.map_assignment(p, name)
     m, seconds = found[name], time.process_time() - began

@@ -185,9 +185,6 @@ from .inference import (
     ConvexFreeEnergy as ConvexFreeEnergy,
 )
 from .inference import (
-    DualDecomposition as DualDecomposition,
-)
-from .inference import (
     EntropyWeights as EntropyWeights,
 )
 from .inference import (
@@ -239,16 +236,10 @@ from .inference import (
     ParallelTempering as ParallelTempering,
 )
 from .inference import (
-    PerturbedSamples as PerturbedSamples,
-)
-from .inference import (
     Result as Result,
 )
 from .inference import (
     StructuredMeanField as StructuredMeanField,
-)
-from .inference import (
-    Swap as Swap,
 )
 from .inference import (
     SwendsenWang as SwendsenWang,
@@ -272,9 +263,6 @@ from .inference import (
     algorithms as algorithms,
 )
 from .inference import (
-    diverse_best as diverse_best,
-)
-from .inference import (
     infer as infer,
 )
 from .inference import (
@@ -285,9 +273,6 @@ from .inference import (
 )
 from .inference import (
     n_best as n_best,
-)
-from .inference import (
-    perturb_and_map as perturb_and_map,
 )
 from .inference import (
     sample as sample,

@@ -55,6 +55,15 @@ REMOVED: dict[str, str] = {
     "isinglass.losses.LocalLoss": "derive from Loss",
     "Pseudolikelihood(joint_states=)": "use loss 'cl' (method='ml' of MRF), which sums over hidden variables",
     # maximisers
+    "isinglass.DualDecomposition": 'use "trws", whose bound is the same or nearly so',
+    "isinglass.Swap": 'use "expansion" or "ils"',
+    "isinglass.diverse_best": "use ig.n_best, or add penalties to the unary log-potentials and maximise again",
+    "isinglass.perturb_and_map": "use ig.sample",
+    "isinglass.PerturbedSamples": "use ig.sample",
+    "algorithm 'dual'": 'use "trws", whose bound is the same or nearly so',
+    "algorithm 'swap'": 'use "expansion" or "ils"',
+    "algorithm 'perturb-and-map'": 'use "exact", "gibbs" or another algorithm that samples',
+    "LinearProgram(cycles=)": 'use "ilp" or "toulbar2"',
     # files
     # the number of threads
     "BeliefPropagation(threads=)": "use n_jobs=",

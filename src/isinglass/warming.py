@@ -155,7 +155,6 @@ def _solve() -> None:
     for p in (models["binary grid"], models["mixed shapes"]):
         model = Reparameterisation(p)
         model.sweep()
-        model.star_sweep(0.1)
         model.bound()
         x = model.decode()
         model.local.climb(x)

@@ -198,10 +198,6 @@ def test_solvers_that_leave_variables_undecided_are_refused():
     for loss in (ig.losses.Margin(solver=solver), ig.losses.Slack(solver=solver), ig.losses.Perceptron(solver)):
         with pytest.raises(ig.InputError, match="decides every variable"):
             loss.evaluate(LossProblem(p, np.zeros(3, int)), None)
-    with pytest.raises(ig.InputError, match="decides every variable"):
-        ig.diverse_best(p, 2, solver)
-    with pytest.raises(ig.InputError, match="decides every variable"):
-        ig.perturb_and_map(p, 2, solver)
 
 
 def test_a_solver_that_finds_nothing_possible_proves_nothing():

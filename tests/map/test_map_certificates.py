@@ -17,7 +17,6 @@ QUICK = {  # options that end searches soon; certificates must be true however a
     "annealing": {"sweeps": 10, "restarts": 0},
     "ils": {"max_iter": 2},
     "trws": {"max_iter": 50},
-    "dual": {"max_iter": 2},
 }
 MODELS = int(os.environ.get("ISINGLASS_MAP_MODELS", "5000"))
 

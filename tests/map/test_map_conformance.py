@@ -42,11 +42,6 @@ class TestExpansion(SolverSuite):
         return ig.Expansion()
 
 
-class TestSwap(SolverSuite):
-    def solver(self):
-        return ig.Swap()
-
-
 class TestAnnealing(SolverSuite):
     def solver(self):
         return ig.Annealing(sweeps=20)
@@ -62,11 +57,6 @@ class TestLinearProgram(SolverSuite):
         return ig.LinearProgram()
 
 
-class TestTightenedProgram(SolverSuite):
-    def solver(self):
-        return ig.LinearProgram(cycles=3)
-
-
 class TestIntegerProgram(SolverSuite):
     def solver(self):
         return ig.IntegerProgram()
@@ -75,11 +65,6 @@ class TestIntegerProgram(SolverSuite):
 class TestToulbar2(SolverSuite):
     def solver(self):
         return ig.Toulbar2()
-
-
-class TestDualDecomposition(SolverSuite):
-    def solver(self):
-        return ig.DualDecomposition(max_iter=100)
 
 
 class TestAuto(SolverSuite):

@@ -8,8 +8,6 @@ import pytest
 
 import isinglass as ig
 from isinglass.inference.assignment import COARSEST
-from isinglass.inference.map.narrowing import narrowed
-from isinglass.inference.map.reduction import reduced
 from isinglass.inference.map.search import Search, is_wide
 from isinglass.inference.map.solver import SOLVERS
 
@@ -47,7 +45,7 @@ def check(p, name):
 
 
 @pytest.mark.parametrize("name", PROVING)
-@pytest.mark.parametrize("penalty", [1e6, 1e9, 1e10, 1e14])
+@pytest.mark.parametrize("penalty", [1e4, 1e6, 0.9e8])
 def test_penalties_do_not_pass_for_rounding(name, penalty):
     for seed in range(3):
         p, forbidden = penalised(6, penalty, seed), penalised(6, np.inf, seed)
@@ -60,7 +58,7 @@ def test_penalties_do_not_pass_for_rounding(name, penalty):
 
 
 def test_auto_on_a_large_grid_with_penalties():
-    p = penalised(30, 1e9, 0)
+    p = penalised(30, 0.9e8, 0)
     found, other = ig.map_assignment(p, "auto", seconds=2), ig.map_assignment(p, "ils", seconds=2, random_state=0)
     assert found.bound > other.score - 1e-6
     assert found.bound < found.score + 20
@@ -68,7 +66,7 @@ def test_auto_on_a_large_grid_with_penalties():
 
 
 @pytest.mark.parametrize("name", [*PROVING, "qpbo"])
-@pytest.mark.parametrize("constant", [1e6, 1e11, 1e12, -1e12])
+@pytest.mark.parametrize("constant", [1e6, 0.9e8, -0.9e8])
 def test_constants_decide_nothing(name, constant):
     rng = np.random.default_rng(0)
     for _ in range(6):
@@ -79,17 +77,18 @@ def test_constants_decide_nothing(name, constant):
 def test_a_cut_of_tables_with_constants():
     rng = np.random.default_rng(1)
     for _ in range(10):
-        pairs = [rng.random() * np.eye(2) + 1e12 for _ in range(3)]
-        p = ig.Potentials(TRIANGLE, [*pairs, *(rng.normal(size=2) + 1e12 for _ in range(3))])
+        pairs = [rng.random() * np.eye(2) + 1e7 for _ in range(3)]
+        p = ig.Potentials(TRIANGLE, [*pairs, *(rng.normal(size=2) + 1e7 for _ in range(3))])
         assert check(p, "auto")
         assert check(p, "graph-cut")
-    almost = np.array([[0.0, 0.3], [0.3, 0.1]]) + 1e12  # not submodular
+    almost = np.array([[0.0, 0.3], [0.3, 0.1]]) + 1e7  # not submodular
     with pytest.raises(ig.InputError, match="submodular"):
         ig.map_assignment(ig.Potentials(TRIANGLE, [almost] * 3 + [np.zeros(2)] * 3), "graph-cut")
 
 
-@pytest.mark.parametrize("name", [*PROVING, "qpbo", "exact", "brute"])
-@pytest.mark.parametrize("size", [1e8, 1e13])
+@pytest.mark.parametrize(
+    ("name", "size"), [*((name, 0.9e8) for name in [*PROVING, "qpbo"]), ("exact", 1e13), ("brute", 1e13)]
+)
 def test_sums_that_float64_cannot_resolve_are_not_called_optimal(name, size):
     rng = np.random.default_rng(2)
     apart = size * np.array([[-1.0, 0.0], [0.0, -1.0]])  # one of the three is always violated
@@ -107,7 +106,7 @@ def test_claims_of_random_wide_models(seed):
     cards = rng.integers(2, 4, n)
     pairs = [(i, j) for i in range(n) for j in range(i) if rng.random() < 0.7]
     scopes = [(), *((i,) for i in range(n)), *pairs]
-    size, kind = 10.0 ** rng.uniform(3, 14), seed % 4
+    size, kind = 10.0 ** rng.uniform(3, 7.5), seed % 4
     tables = []
     for scope in scopes:
         t = rng.normal(size=cards[list(scope)])
@@ -118,17 +117,25 @@ def test_claims_of_random_wide_models(seed):
         check(p, name)
 
 
-def test_narrowing_removes_what_no_optimum_has():
-    p = penalised(6, 1e9, 0)
-    narrow = narrowed(reduced(p))
-    small = narrow.reduction
-    assert not is_wide(small.potentials)
-    x = narrow.witness
-    assert float(small.potentials.log_score(x)) + narrow.offset == pytest.approx(p.log_score(small.lift(x)))
-    best = ig.map_assignment(p, "exact")
-    assert float(small.potentials.log_score(small.restrict(best.states))) > -np.inf
-    moderate = reduced(penalised(6, 500.0, 0))
-    assert narrowed(moderate).reduction is moderate
+def test_branch_and_bound_leaves_out_what_no_optimum_has():
+    p = penalised(6, 1e7, 0)
+    search, best = Search(p), ig.map_assignment(p, "exact")
+    assert is_wide(search.narrowed()[0])
+    search.offer(ig.map_assignment(p, "icm").states)
+    small, top = search.narrowed()
+    assert not is_wide(small)
+    assert top + float(small.log_score(best.states)) == pytest.approx(best.score, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", [*PROVING, "qpbo"])
+def test_numbers_too_large_for_a_proof_are_refused(name):
+    tables = [np.array([[0.0, -1e9], [-1e9, 0.0]])] * 3 + [np.zeros(2)] * 3
+    p = ig.Potentials(TRIANGLE, tables)
+    with pytest.raises(ig.InputError, match=r"at most 1e\+08 .* factor 0 \(variables 0, 1\); write -inf"):
+        ig.map_assignment(p, name)
+    assert ig.map_assignment(p, "icm").score == 0
+    forbidden = ig.Potentials(TRIANGLE, [np.where(t < 0, -np.inf, t) for t in tables])
+    assert ig.map_assignment(forbidden, name).bound == pytest.approx(0, abs=1e-9)
 
 
 def test_what_counts_in_a_wide_model_is_what_good_assignments_use():
@@ -142,21 +149,23 @@ def test_what_counts_in_a_wide_model_is_what_good_assignments_use():
 
 
 @pytest.mark.parametrize("name", ["qpbo", "graph-cut"])
-def test_submodular_penalties_stay_submodular(name):
+def test_submodular_penalties(name):
     rng = np.random.default_rng(3)
     graph = ig.grid_graph(5, 5, 2)
-    for penalty in (1e6, 1e12):
-        apart = -penalty * (rng.random((len(graph.groups[1]), 1, 1)) < 0.5) * (1 - np.eye(2))
+    for penalty in (1e6, 0.9e8, np.inf):
+        hit = (rng.random((len(graph.groups[1]), 1, 1)) < 0.5) & (np.eye(2) == 0)
+        apart = np.where(hit, -penalty, 0.0)
         p = ig.Potentials.from_groups(graph, [rng.normal(size=(25, 2)), apart])
         found, truth = ig.map_assignment(p, name), ig.map_assignment(p, "exact")
-        assert found.optimal
+        assert found.optimal or penalty < np.inf
         assert found.score == pytest.approx(truth.score, abs=1e-9)
+        assert truth.score - 1e-9 <= found.bound <= truth.score + 1e-4
     steep = ig.Potentials(ig.FactorGraph([2, 2], [(0, 1), (0,)]), [[[-3e4, -2e4], [-2e4, 0.0]], [0.0, 1.0]])
     assert ig.map_assignment(steep, name).states.tolist() == [1, 1]
 
 
 def test_undecided_variables_of_a_wide_model_stay_undecided():
-    tables = [np.array([[0.0, 1.0], [1.0, 0.0]]) + 1e9] * 3 + [np.zeros(2)] * 3
+    tables = [np.array([[0.0, 1.0], [1.0, 0.0]]) + 1e6] * 3 + [np.zeros(2)] * 3
     found = ig.map_assignment(ig.Potentials(TRIANGLE, tables), "qpbo", complete=None)
     assert (found.states == -1).all()
     assert np.isnan(found.score)
@@ -173,7 +182,7 @@ def test_a_moderate_grid_is_still_proved():
 
 
 @pytest.mark.parametrize("name", PROVING)
-@pytest.mark.parametrize("size", [1.0, 1e9])
+@pytest.mark.parametrize("size", [1.0, 1e7])
 def test_groups_without_factors(name, size):
     graph = ig.FactorGraph.from_groups([2, 2], [np.zeros((0, 1), np.int64), [[0, 1]], np.zeros((0, 2), np.int64)])
     p = ig.Potentials.from_groups(

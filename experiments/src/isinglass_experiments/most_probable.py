@@ -28,7 +28,7 @@ from isinglass_experiments.data.files import data_file
 
 PROTEINS = ("1ajj", "1akg", "1b2v", "1etl", "1k51", "1not", "1pen", "1plc", "1rb9", "2erl", "2fdn")
 UAI = ("CSP_12", "Grids_11", "ObjectDetection_18", "Segmentation_12")
-DEFAULT = ("auto", "graph-cut", "qpbo", "expansion", "icm", "annealing", "ils", "trws", "dual", "toulbar2")
+DEFAULT = ("auto", "graph-cut", "qpbo", "expansion", "icm", "annealing", "ils", "trws", "toulbar2")
 
 
 class Problem(NamedTuple):

@@ -11,13 +11,10 @@ from isinglass.inference.importance.sampling import ImportanceSampling
 from isinglass.inference.junction_tree.algorithm import Exact
 from isinglass.inference.map.auto import Auto
 from isinglass.inference.map.cuts.graph_cut import GraphCut
-from isinglass.inference.map.cuts.moves import Expansion, Swap
+from isinglass.inference.map.cuts.moves import Expansion
 from isinglass.inference.map.cuts.qpbo import QPBO
-from isinglass.inference.map.diverse import diverse_best
 from isinglass.inference.map.icm import ICM
 from isinglass.inference.map.local_search import Annealing, IteratedLocalSearch
-from isinglass.inference.map.perturbed import PerturbedSamples, perturb_and_map
-from isinglass.inference.map.relaxations.dual import DualDecomposition
 from isinglass.inference.map.relaxations.linear import IntegerProgram, LinearProgram
 from isinglass.inference.map.relaxations.trws import TRWS
 from isinglass.inference.map.solver import SOLVERS, Solver, SolverFacts
@@ -53,7 +50,6 @@ __all__ = [
     "Brute",
     "ConvexFreeEnergy",
     "Cost",
-    "DualDecomposition",
     "EntropyWeights",
     "Exact",
     "Expansion",
@@ -74,12 +70,10 @@ __all__ = [
     "MeanField",
     "Metropolis",
     "ParallelTempering",
-    "PerturbedSamples",
     "Result",
     "Solver",
     "SolverFacts",
     "StructuredMeanField",
-    "Swap",
     "SwendsenWang",
     "Toulbar2",
     "Trace",
@@ -87,12 +81,10 @@ __all__ = [
     "TreeReweighted",
     "Wolff",
     "algorithms",
-    "diverse_best",
     "infer",
     "map_assignment",
     "map_solvers",
     "n_best",
-    "perturb_and_map",
     "sample",
     "trace",
 ]

@@ -226,8 +226,7 @@ class Algorithm(RemovedOptions, ABC):
 
     def sample(self, potentials: Potentials, n: int, rng: np.random.Generator) -> IntArray:
         """Draw `n` assignments, shape (n, variables)."""
-        remedy = f"{with_fact('samples')} or 'perturb-and-map'"
-        raise InputError("algorithm", "one that samples", repr(self.name), remedy)
+        raise InputError("algorithm", "one that samples", repr(self.name), with_fact("samples"))
 
     def copies(self, potentials: Potentials) -> BeliefsOfCopies | None:
         """Return how to infer many copies of a graph that differ in their factors of arity one alone.

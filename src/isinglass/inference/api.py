@@ -20,12 +20,12 @@ from isinglass.inference.rehearsal import rehearsing
 from isinglass.inference.result import Result
 from isinglass.potentials import Potentials
 from isinglass.registry import did_you_mean
+from isinglass.removed import refuse_removed
 from isinglass.runtime.deferring import twin
 from isinglass.typing import IntArray
 from isinglass.validation import RandomState, generator, whole_number
 
 DEFAULT = "exact"  # the algorithm of a call that names none
-PERTURBED = "perturb-and-map"  # approximate samples by maximisation
 
 
 def infer(
@@ -201,8 +201,7 @@ def sample(
     n : int
         The number of samples.
     algorithm : str or Algorithm
-        An algorithm that can sample, such as "exact", "gibbs" or "swendsen-wang"; or "perturb-and-map", whose samples
-        are approximate (see `perturb_and_map`).
+        An algorithm that can sample, such as "exact", "gibbs" or "swendsen-wang".
     evidence : mapping of int to int, optional
         Additional observed variables and their states, by numbers or names.
     random_state : int, Generator or None
@@ -221,11 +220,6 @@ def sample(
     [1, 1, 0, 0, 1]
     """
     count = whole_number(n, "n")
-    if isinstance(algorithm, str) and algorithm == PERTURBED:
-        from isinglass.inference.map.perturbed import perturb_and_map
-
-        given = options if n_jobs is None else {**options, "n_jobs": n_jobs}
-        return perturb_and_map(potentials, count, evidence=evidence, random_state=random_state, **given).states
     clamped = _real(checked(potentials, evidence))
     chosen = threaded(make(algorithm, options), n_jobs)
     seed = getattr(chosen, "random_state", None) if random_state is None else random_state
@@ -259,6 +253,7 @@ def _maximiser(algorithm: str | Algorithm | Solver, n_jobs: int | None, options:
     if isinstance(algorithm, Solver) or (isinstance(algorithm, str) and algorithm in SOLVERS):
         return map_solver.make(algorithm, options)
     if isinstance(algorithm, str) and algorithm not in ALGORITHMS:
+        refuse_removed(f"{SOLVERS.what} {algorithm!r}")
         able = [name for name, cls in ALGORITHMS.items() if cls.facts.maximises]
         expected = f"one of {', '.join(map(repr, [*able, *SOLVERS]))}"
         raise UnknownNameError("algorithm", expected, repr(algorithm), did_you_mean(algorithm, [*able, *SOLVERS]))

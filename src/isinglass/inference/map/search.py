@@ -10,9 +10,9 @@ each factor, so their rounding is relative to
 
 and the two count as equal if they differ by no more than ``ROUNDING * scale``, and by no more than `COARSEST`.
 
-Models with entries beyond `LARGE` were made narrow (`narrowing`). If they still have such entries, they are *wide*, and
-an entry that no good assignment has must not count. With t_a the largest entry of phi_a, every assignment that scores
-at least s has  sum_a (t_a - phi_a(x_a)) <= sum_a t_a - s.  So the numbers that scores and bounds use add up to at most
+Models with finite entries beyond `LARGE` are *wide*: there an entry that no good assignment has must not count. With
+t_a the largest entry of phi_a, every assignment that scores at least s has  sum_a (t_a - phi_a(x_a)) <= sum_a t_a - s.
+So the numbers that scores and bounds use add up to at most
 
     used  =  1 + sum_a |t_a| + (sum_a t_a - s)
 
@@ -38,6 +38,7 @@ from isinglass.typing import IntArray
 
 ROUNDING = 1e-11
 LARGE = 1e3  # nats: entries up to this are moderate
+SURELY = 1.0 + 1e-6  # more than the rounding of a deficit
 
 Stopped = Literal["optimal", "converged", "iterations", "seconds", "interrupted"]
 
@@ -128,6 +129,21 @@ class Search:
     def error(self, operations: int) -> float:
         """Bound the rounding of a result of so many additions of the numbers that matter; 0 in moderate models."""
         return EPSILON * operations * self.used if self.wide else 0.0
+
+    def narrowed(self) -> tuple[Potentials, float]:
+        """Return tables without their largest entries, and the sum of these, for branch and bound.
+
+        Entries that lack more than the whole best assignment so far are forbidden: no better one has them.
+        """
+        p = self.potentials
+        tops = [tables.max(axis=tuple(range(1, tables.ndim)), initial=-np.inf, keepdims=True) for tables in p.groups]
+        tables = [t - np.where(np.isfinite(top), top, 0.0) for t, top in zip(p.groups, tops, strict=True)]
+        centred = Potentials._build(p.graph, tables, list(p.table_ids), {})
+        if self.states is not None and self.score > -np.inf:
+            least = SURELY * float(centred.log_score(self.states))
+            tables = [np.where(t < least, -np.inf, t) for t in tables]
+            centred = Potentials._build(p.graph, tables, list(p.table_ids), {})
+        return centred, self._tops[0]
 
     @property
     def elapsed(self) -> float:

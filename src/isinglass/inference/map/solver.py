@@ -4,8 +4,8 @@
 
 A solver is a frozen dataclass of options. It registers its class under a public name and implements `solve`: it offers
 assignments to a `Search` and tightens its bound. The frame (`Solver.maximise`) is common to all solvers: it removes
-evidence and impossible states, takes very large numbers out of the model (`narrowing`), checks the time limit, handles
-Ctrl-C, and returns the best assignment with its certificate.
+evidence and impossible states, refuses numbers that are too large for proofs, checks the time limit, handles Ctrl-C,
+and returns the best assignment with its certificate.
 
 The certificate: `bound` is at least the score of every assignment, and `optimal` says that the score equals it up to
 rounding (see `search`). Both are valid however the search ended.
@@ -19,17 +19,19 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from isinglass.errors import MissingDependencyError, warn_of_convergence
+from isinglass.errors import InputError, MissingDependencyError, warn_of_convergence
 from isinglass.inference.algorithm import ALGORITHMS, Algorithm, Progress
 from isinglass.inference.algorithm import make as make_algorithm
 from isinglass.inference.assignment import Assignment, MapInfo
-from isinglass.inference.map.narrowing import Narrowed, narrowed
 from isinglass.inference.map.reduction import Reduction, reduced
 from isinglass.inference.map.search import Search
 from isinglass.potentials import Potentials
 from isinglass.registry import Registry, choose, require_declared
+from isinglass.removed import RemovedOptions
 from isinglass.runtime.interrupts import keeps_best
 from isinglass.validation import number
+
+TOO_LARGE = 1e8  # nats: the largest finite entry with which solvers prove bounds
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ class SolverFacts:
     needs: str = ""
 
 
-class Solver(ABC):
+class Solver(RemovedOptions, ABC):
     """Base class of solvers; subclasses are frozen dataclasses of their options.
 
     Attributes
@@ -82,24 +84,22 @@ class Solver(ABC):
         `reduction` turns assignments of the whole model into theirs.
         """
 
-    def check(self, reduction: Reduction) -> None:  # noqa: B027
+    def check(self, reduction: Reduction) -> None:
         """Refuse, by an error that names a factor, a model that the solver does not take."""
 
     def maximise(self, potentials: Potentials, n: int = 1, progress: Progress | None = None) -> list[Assignment]:
         """Find one assignment: reduce the model, search, and certify; `n` is 1."""
-        whole = reduced(potentials)
-        narrow = narrowed(whole) if self.facts.bound else Narrowed(whole)
-        reduction = narrow.reduction
+        reduction = reduced(potentials)
+        if self.facts.bound:
+            _require_provable(reduction, self.name)
         seconds = None if self.seconds is None else number(self.seconds, "seconds", 0.0, np.inf)
         search = Search(reduction.potentials, seconds, progress)
         self.check(reduction)
         self._guarded(search, reduction)
-        if narrow.witness is not None and search.score < np.inf:  # not nan: undecided
-            search.offer(narrow.witness)
         if search.score == -np.inf:
             remedy = 'no assignment was found that the hard zeros allow; use "ilp", or "exact" where it fits'
             warn_of_convergence(f"{self.name}: {remedy}", stacklevel=4)
-        return [certified(self.name, search, narrow)]
+        return [certified(self.name, search, reduction)]
 
     def _guarded(self, search: Search, reduction: Reduction) -> None:
         """Search until the end, or until Ctrl-C, which is a warning if there is an assignment."""
@@ -118,18 +118,28 @@ class Solver(ABC):
             warn_of_convergence(text, stacklevel=5)
 
 
-def certified(name: str, search: Search, narrow: Narrowed) -> Assignment:
+def _require_provable(reduction: Reduction, solver: str) -> None:
+    """Refuse finite entries so large that the rounding of scores and bounds could pass for a proof."""
+    p = reduction.potentials
+    for group, tables, ids in zip(p.graph.groups, p.groups, p.table_ids, strict=True):
+        over = (np.abs(tables) > TOO_LARGE) & np.isfinite(tables)
+        bad = np.flatnonzero(over.any(axis=tuple(range(1, tables.ndim)))[ids])
+        if len(bad):
+            expected = f"finite log-potentials of at most {TOO_LARGE:g} in size, for {solver!r}"
+            got = f"a larger one in {reduction.factor_text(int(group.factors[bad[0]]))}"
+            remedy = "write -inf for what is forbidden, and subtract constants from tables"
+            raise InputError("potentials", expected, got, remedy)
+
+
+def certified(name: str, search: Search, reduction: Reduction) -> Assignment:
     """Return what a search found, as an assignment of the whole model."""
-    reduction, missing = narrow.reduction, narrow.offset + narrow.error
     found = np.full(len(reduction.kept), -1) if search.states is None else search.states
     states, score = reduction.lift(found), search.score
     if reduction.whole is not reduction.potentials and np.isfinite(score):
         score = float(reduction.whole.log_score(states))
     closed = bool(np.isfinite(score) and search.closed)
-    bound = search.bound + missing
-    bound = max(bound, score) if np.isfinite(score) else bound
-    bounds = tuple(b + missing for b in search.bounds) if missing else tuple(search.bounds)
-    info = MapInfo(name, search.iterations, search.elapsed, search.stopped, "; ".join(search.did), bounds)
+    bound = max(search.bound, score) if np.isfinite(score) else search.bound
+    info = MapInfo(name, search.iterations, search.elapsed, search.stopped, "; ".join(search.did), tuple(search.bounds))
     return Assignment(states, score, bound, closed, closed, info)
 
 

@@ -36,8 +36,6 @@ USUALLY = {
     "MAP trws": 4,
     "MAP auto": 6,
     "MAP expansion": 1,
-    "MAP swap": 1,
-    "MAP dual": 4,
     "fit GridCRF bp cl": 12,
     "fit GraphCRF bp cl": 8,
     "fit GridCRF bp ucl": 11,

@@ -1,37 +1,30 @@
 """Linear and integer programming by HiGHS: the local relaxation, and a most probable assignment with a proof.
 
-The program and the bound are in `program`, tighter ones in `cycles`. HiGHS is called through ``scipy.optimize``
-(Huangfu and Hall 2018). The objective of the integer program is scaled so that the gap that HiGHS calls zero, 1e-6, is
-below a score's rounding. In wide models (`search`) its tolerances are more than that, and its bound is no proof.
+The program and the bound are in `program`. HiGHS is called through ``scipy.optimize`` (Huangfu and Hall 2018). The
+objective of the integer program is scaled so that the gap that HiGHS calls zero, 1e-6, is below a score's rounding.
+Where entries that matter (`Search.narrowed`) are large, its tolerances are more than that, and its bound is no proof.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from isinglass.errors import ImpossibleEvidenceError
+from isinglass.inference.assignment import TERMS
 from isinglass.inference.evidence import impossible
 from isinglass.inference.map.icm import climb
 from isinglass.inference.map.local_model import LocalModel
 from isinglass.inference.map.reduction import Reduction
-from isinglass.inference.map.relaxations.cycles import Tightened, Triple, tightened, triangles, violated_cycles
 from isinglass.inference.map.relaxations.program import Program, program_of
 from isinglass.inference.map.relaxations.reparameterisation import Reparameterisation
-from isinglass.inference.map.search import ROUNDING, Search
+from isinglass.inference.map.search import ROUNDING, Search, is_wide, scale_of
 from isinglass.inference.map.solver import Solver, SolverFacts, register
-from isinglass.potentials import Potentials
 from isinglass.runtime.interrupts import interruptible
-from isinglass.typing import FloatArray
-from isinglass.validation import whole_number
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
 
 GAP = 1e-6  # the difference of objective and bound that HiGHS calls zero
-MOST_CYCLES = 200  # that one round of tightening adds
 INFEASIBLE, SOLVED = 2, 0  # what SciPy calls the states of a program
 
 
@@ -42,10 +35,6 @@ class LinearProgram(Solver):
 
     Parameters
     ----------
-    cycles : int
-        The number of rounds of tightening. Each round adds clusters of three variables along cycles that the solution
-        violates, and solves the program again. This closes many gaps of frustrated pairwise models, but the programs
-        are larger.
     seconds : float, optional
         Time limit.
 
@@ -57,12 +46,8 @@ class LinearProgram(Solver):
     >>> m = ig.map_assignment(p, "lp")
     >>> m.optimal, bool(abs(m.score - ig.map_assignment(p, "exact").score) < 1e-9)
     (True, True)
-    >>> p = ig.Potentials(ig.FactorGraph([2] * 3, [(0, 1), (1, 2), (0, 2)]), [-np.eye(2)] * 3)  # frustrated
-    >>> ig.map_assignment(p, "lp").bound, round(ig.map_assignment(p, "lp", cycles=1).bound, 6)
-    (0.0, -1.0)
     """
 
-    cycles: int = 0
     seconds: float | None = None
 
     name: ClassVar[str] = "lp"
@@ -71,40 +56,22 @@ class LinearProgram(Solver):
     )
 
     def solve(self, search: Search, reduction: Reduction) -> None:
-        """Solve the program, and tighter ones; multipliers give the bound, the solution the assignment."""
-        rounds = whole_number(self.cycles, "cycles")
+        """Solve the program: multipliers give the bound, the solution the assignment."""
         local = _first_answer(search)
         if local is None:
             return
-        triples: list[Triple] = []
-        for k in range(rounds + 1):
-            model = tightened(search.potentials, triples)
-            found = self._round(search, reduction, model, local)
-            if search.ended("program", k + 1, rounds + 1) or found is None:
-                return
-            before = len(triples)
-            for cycle in violated_cycles(model.potentials, found, MOST_CYCLES):
-                triples += [triple for triple in triangles(cycle) if triple not in triples]
-            if len(triples) == before:
-                search.stopped = "converged"
-                return
-
-    def _round(self, search: Search, reduction: Reduction, model: Tightened, local: LocalModel) -> FloatArray | None:
-        """Solve one program; return its solution."""
-        program, graph = program_of(model.potentials), model.potentials.graph
-        found = interruptible(_minimise, program, model.rows, _limits(search))
+        program, graph = program_of(search.potentials), search.potentials.graph
+        found = interruptible(_minimise, program, _limits(search))
         if found.status == INFEASIBLE:
             raise ImpossibleEvidenceError(impossible(reduction.whole))
         if found.eqlin is not None and found.eqlin.marginals is not None:
-            multipliers, own = -np.asarray(found.eqlin.marginals), len(program.right)
-            bounding = Reparameterisation(model.moved(program.scores, multipliers[own:]))
-            bounding.m[:] = multipliers[graph.n_variables : own]
+            bounding = Reparameterisation(search.potentials)
+            bounding.m[:] = -np.asarray(found.eqlin.marginals)[graph.n_variables :]
             search.tighten(bounding.bound())
-        if found.x is None:
-            return None
-        search.iterations += int(found.nit)
-        climb(search, local, program.states(graph, found.x), 1000)
-        return np.asarray(found.x)
+        if found.x is not None:
+            search.iterations += int(found.nit)
+            climb(search, local, program.states(graph, found.x), 1000)
+        search.ended("program", 1, 1)
 
 
 def _first_answer(search: Search) -> LocalModel | None:
@@ -119,14 +86,13 @@ def _limits(search: Search) -> dict[str, Any]:
     return {} if np.isinf(search.left) else {"time_limit": max(search.left, 0.0)}
 
 
-def _minimise(program: Program, rows: csr_array, options: dict[str, Any]) -> Any:
-    """Minimise minus the score, with further rows that are zero."""
+def _minimise(program: Program, options: dict[str, Any]) -> Any:
+    """Minimise minus the score."""
     from scipy.optimize import linprog
-    from scipy.sparse import vstack
 
-    matrix = vstack([program.matrix, rows]).tocsr() if rows.shape[0] else program.matrix
-    right = np.concatenate([program.right, np.zeros(rows.shape[0])])
-    return linprog(-program.scores, A_eq=matrix, b_eq=right, bounds=(0, None), method="highs", options=options)
+    return linprog(
+        -program.scores, A_eq=program.matrix, b_eq=program.right, bounds=(0, None), method="highs", options=options
+    )
 
 
 @register
@@ -160,40 +126,29 @@ class IntegerProgram(Solver):
         local = _first_answer(search)
         if local is None:
             return
-        found, program, scale = self._run(search)
+        small, top = search.narrowed()
+        program, size, wide = program_of(small), scale_of(small), is_wide(small)
+        scale = GAP / (ROUNDING * size if wide else search.slack)
+        found = interruptible(_branch, program, int(small.graph.cards.sum()), scale, _limits(search))
         if found.status == INFEASIBLE:
             raise ImpossibleEvidenceError(impossible(reduction.whole))
         if found.x is not None:
-            climb(search, local, program.states(search.potentials.graph, found.x), 1000)
+            climb(search, local, program.states(small.graph, found.x), 1000)
         if found.mip_dual_bound is not None and np.isfinite(found.mip_dual_bound):
-            bound = -float(found.mip_dual_bound) / scale + _constants(search.potentials)
-            proved = found.status == SOLVED and bound <= search.score + 2 * search.slack and not search.wide
-            margin = GAP * search.scale if search.wide else search.slack
-            search.tighten(search.score if proved else bound + margin)
+            bound = top - float(found.mip_dual_bound) / scale + search.error(TERMS)
+            proved = found.status == SOLVED and bound <= search.score + 2 * search.slack and not wide
+            search.tighten(search.score if proved else bound + (GAP * size if wide else search.slack))
         search.iterations += int(found.mip_node_count or 0)
         search.ended("program", 1, None)
 
-    def _run(self, search: Search) -> tuple[Any, Program, float]:
-        from scipy.optimize import LinearConstraint
 
-        program = program_of(search.potentials)
-        states = int(search.potentials.graph.cards.sum())
-        whole = np.zeros(len(program.scores))
-        whole[:states] = 1
-        scale = GAP / (ROUNDING * search.scale if search.wide else search.slack)
-        options = {"mip_rel_gap": 0.0, **_limits(search)}
-        constraint = LinearConstraint(program.matrix, program.right, program.right)
-        found = interruptible(_branch, -scale * program.scores, whole, constraint, options)
-        return found, program, scale
+def _branch(program: Program, states: int, scale: float, limits: dict[str, Any]) -> Any:
+    """Minimise minus the score, scaled, with integers for the states of variables."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
 
-
-def _branch(costs: Any, whole: Any, constraint: Any, options: dict[str, Any]) -> Any:
-    from scipy.optimize import Bounds, milp
-
-    return milp(costs, integrality=whole, bounds=Bounds(0, 1), constraints=constraint, options=options)
-
-
-def _constants(potentials: Potentials) -> float:
-    """Add up the factors without variables, which the program does not have."""
-    pairs = zip(potentials.graph.groups, potentials.groups, potentials.table_ids, strict=True)
-    return sum(float(tables[ids].sum()) for group, tables, ids in pairs if group.arity == 0)
+    whole = np.zeros(len(program.scores))
+    whole[:states] = 1
+    possible = program.scores > -np.inf
+    costs, options = -scale * np.where(possible, program.scores, 0.0), {"mip_rel_gap": 0.0, **limits}
+    constraint = LinearConstraint(program.matrix, program.right, program.right)
+    return milp(costs, integrality=whole, bounds=Bounds(0, possible), constraints=constraint, options=options)

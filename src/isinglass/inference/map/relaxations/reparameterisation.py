@@ -84,16 +84,6 @@ class Reparameterisation:
         size = abs(self.constant) + float(np.abs(self._tops[0]).sum() + np.abs(self._tops[1]).sum())
         return bound + TERMS * EPSILON * size
 
-    def star_sweep(self, temperature: float) -> None:
-        """Minimise the bound with softmaxima at a temperature over the messages into each variable, to and fro."""
-        from isinglass.kernels.numba.map.reparameterise import star_sweep
-
-        for order in (self.order, self.order[::-1].copy()):
-            star_sweep(
-                order, temperature, self.edges, self.local.slots, self.partner, self.local.table, self.edge_table,
-                self.local.phi, self.local.psi, self.m, self._theta, self._row, self._digits,
-            )  # fmt: skip
-
     def decode(self, given: IntArray | None = None) -> IntArray:
         """Decide one variable after the other by what the messages say; `given` has -1 where nothing is decided."""
         from isinglass.kernels.numba.map.reparameterise import decode
