@@ -140,37 +140,6 @@ def test_batches_have_names_by_component(graph, potentials):
     assert ig.potentials_union([potentials, ig.Potentials(ig.FactorGraph([2], []), [])]).graph.names is None
 
 
-@pytest.mark.parametrize("ending", ["uai", "uai.gz", "fg"])
-def test_names_survive_files(tmp_path, potentials, ending):
-    path = tmp_path / f"model.{ending}"
-    ig.write_model(potentials, path)
-    read = ig.read_model(path, {"mood": "low"} if ending != "fg" else None)
-    assert read.graph.names == potentials.graph.names
-    ig.write_model(ig.Potentials(ig.FactorGraph([2], [(0,)]), [[0.0, 1.0]]), path)
-    assert ig.read_model(path).graph.names is None
-    assert [file.name for file in tmp_path.iterdir()] == [path.name]
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("{", "names in JSON"),
-        ("[]", "the format 'isinglass-names'"),
-        ('{"format": "isinglass-names", "version": 1, "variables": []}', "the names of 3 variables, got 0"),
-        (
-            '{"format": "isinglass-names", "version": 1, "variables": [{"name": "a", "states": 3}, 1, 2]}',
-            "a name of variable 0, and its number of states, 2",
-        ),
-    ],
-)
-def test_wrong_files_of_names_are_refused(tmp_path, potentials, text, words):
-    path = tmp_path / "model.uai"
-    ig.write_uai(potentials, path)
-    (tmp_path / "model.uai.names.json").write_text(text)
-    with pytest.raises(ig.FileFormatError, match=words):
-        ig.read_uai(path)
-
-
 def test_networks_have_names_too():
     network = ig.from_bayesian_network(
         {"rain": [], "wet": ["rain"]}, {"rain": [0.8, 0.2], "wet": [[0.9, 0.1], [0.25, 0.75]]}, {"rain": ["no", "yes"]}

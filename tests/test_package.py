@@ -135,7 +135,6 @@ def test_algorithms_are_listed_with_a_line_each():
         (lambda p: ig.to_networkx(p), "graph: expected a FactorGraph"),
         (lambda p: ig.from_networkx([(0, 1)], 2), "graph: expected a networkx.Graph"),
         (lambda p: ig.write_uai(p.graph, "x.uai"), "potentials: expected a Potentials"),
-        (lambda p: ig.write_fg(p.graph, "x.fg"), "potentials: expected a Potentials"),
         (lambda p: ig.infer(p, ig.BeliefPropagation(schedule="fast")), "schedule: expected 'auto' or"),
         (
             lambda p: ig.infer(p, ig.BeliefPropagation(damping=1.0)),

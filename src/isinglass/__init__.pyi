@@ -311,9 +311,6 @@ from .io import (
     write_evidence as write_evidence,
 )
 from .io import (
-    write_fg as write_fg,
-)
-from .io import (
     write_model as write_model,
 )
 from .io import (

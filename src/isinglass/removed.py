@@ -65,6 +65,7 @@ REMOVED: dict[str, str] = {
     "algorithm 'perturb-and-map'": 'use "exact", "gibbs" or another algorithm that samples',
     "LinearProgram(cycles=)": 'use "ilp" or "toulbar2"',
     # files
+    "isinglass.write_fg": "use ig.write_uai",
     # the number of threads
     "BeliefPropagation(threads=)": "use n_jobs=",
     "FractionalBeliefPropagation(threads=)": "use n_jobs=",

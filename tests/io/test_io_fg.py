@@ -1,3 +1,4 @@
+import gzip
 import tempfile
 import tracemalloc
 from pathlib import Path
@@ -5,13 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from io_helpers import assert_close, assert_identical, models, one_line
+from io_helpers import assert_identical, models, one_line
 
-import isinglass as ig
 from isinglass.errors import FileFormatError, InputError
-from isinglass.graph import FactorGraph
-from isinglass.io import read_fg, read_model, write_fg, write_model
-from isinglass.potentials import Potentials
+from isinglass.io import read_fg, read_model, write_model
+from isinglass.io.formats.tables import exp_of_logs
 
 SMALL = "# two factors\n2\n\n2\n0 1\n2 3\n5\n0 1\n1 2\n2 3\n3 4\n5 6\n\n1\n1\n3\n1\n2 .5\n"
 
@@ -38,45 +37,38 @@ def test_small_model(tmp_path):
     assert np.exp(p.log_tables[1]).round(12).tolist() == [0, 0, 0.5]
 
 
-@pytest.mark.parametrize("name", ["m.fg", "m.fg.gz"])
+def test_gzip(tmp_path):
+    (tmp_path / "m.fg.gz").write_bytes(gzip.compress(SMALL.encode()))
+    assert_identical(read_model(tmp_path / "m.fg.gz"), parse(tmp_path, SMALL))
+
+
 @given(models(with_evidence=False, cover=True))
 @settings(max_examples=60, deadline=None)
-def test_round_trip(name, p):
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, name)
-        write_fg(p, path)
-        q = read_fg(path)
-        assert_close(p, q)
-        write_model(q, path)
-        assert_identical(q, read_model(path))
-
-
-@given(models(with_evidence=False))
-@settings(max_examples=40, deadline=None)
 def test_both_formats_hold_the_same_model(p):
     with tempfile.TemporaryDirectory() as folder:
         write_model(p, f"{folder}/m.uai")
-        p = read_model(f"{folder}/m.uai")
-        write_model(p, f"{folder}/m.fg")
-        q = read_model(f"{folder}/m.fg")
-    assert q.graph.cards.tolist() == p.graph.cards.tolist()
-    assert q.graph.scopes[: p.graph.n_factors] == p.graph.scopes[:]
-    assert all(a.tobytes() == b.tobytes() for a, b in zip(p.log_tables, q.log_tables, strict=False))
-    assert not any(t.any() for t in q.log_tables[p.graph.n_factors :])
+        Path(folder, "m.fg").write_text(fg_text(p))
+        assert_identical(read_model(f"{folder}/m.uai"), read_model(f"{folder}/m.fg"))
 
 
-def test_variable_without_a_factor_gets_a_uniform_one(tmp_path):
-    write_fg(Potentials(FactorGraph([2, 3], [(0,)]), [[0.0, 1.0]]), tmp_path / "m.fg")
-    p = read_fg(tmp_path / "m.fg")
-    assert p.graph.scopes[:] == [(0,), (1,)]
-    assert p.log_tables[1].tolist() == [0.0, 0.0, 0.0]
+def fg_text(p):
+    """Write a model in libDAI's format."""
+    blocks = [str(p.graph.n_factors)]
+    for scope, table in zip(p.graph.scopes, p.log_tables, strict=True):
+        listed = [f"{i} {v!r}" for i, v in enumerate(exp_of_logs(table.ravel(order="F")).tolist()) if v]
+        words = [" ".join(map(str, row)) for row in (scope, table.shape)]
+        blocks.append("\n".join(["", str(len(scope)), *words, str(len(listed)), *listed]))
+    return "\n".join(blocks)
 
 
-def test_evidence_is_refused_when_writing_and_added_when_reading(tmp_path):
-    p = parse(tmp_path, SMALL)
+def test_evidence_is_added(tmp_path):
+    parse(tmp_path, SMALL)
     assert dict(read_model(tmp_path / "m.fg", {1: 2}).evidence) == {1: 2}
-    with pytest.raises(InputError, match=r"potentials: expected no evidence.*; use without_evidence\(\)$"):
-        write_fg(p.with_evidence({0: 1}), tmp_path / "n.fg")
+
+
+def test_the_format_is_only_read(tmp_path):
+    with pytest.raises(InputError, match=r"ends in \.uai or \.uai\.gz, got .*; write \.uai, \.fg is only read"):
+        write_model(parse(tmp_path, SMALL), tmp_path / "n.fg")
     assert not (tmp_path / "n.fg").exists()
 
 
@@ -159,11 +151,3 @@ def test_max_entries(tmp_path):
     assert "at most 11 entries in all" in refusal(tmp_path, text, max_entries=11)
     big = "1\n1\n0\n1048577\n0\n"
     assert parse(tmp_path, big, max_entries=2 * 10**6).log_tables[0].shape == (1048577,)
-
-
-def test_no_huge_tables_for_variables_without_factors(tmp_path):
-    p = ig.Potentials(ig.FactorGraph([10**9], []), [])
-    with pytest.raises(ig.InputError, match=r"states of variables without factors.*write \.uai"):
-        ig.write_fg(p, tmp_path / "a.fg")
-    ig.write_uai(p, tmp_path / "a.uai")
-    assert ig.read_uai(tmp_path / "a.uai").graph.cards.tolist() == [10**9]

@@ -1,5 +1,6 @@
 import gzip
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -214,22 +215,20 @@ def test_gzip_in_messages(tmp_path):
 
 
 @pytest.mark.parametrize("value", [710.0, 1e300, -725.0, -744.7, -745.1, -746.0, -1e300])
-@pytest.mark.parametrize("name", ["m.uai", "m.fg"])
-def test_logs_out_of_range_are_named(tmp_path, value, name):
+def test_logs_out_of_range_are_named(tmp_path, value):
     graph = FactorGraph([2, 2], [(0,), (0, 1), (1, 0)])
     p = Potentials.from_groups(graph, [np.zeros((1, 2)), [np.zeros((2, 2)), [[0, 0], [value, 0]]]], [None, [0, 1]])
     with pytest.raises(InputError) as info:
-        write_model(p, tmp_path / name)
+        write_model(p, tmp_path / "m.uai")
     assert one_line(info.value).startswith("log_tables[2]: expected logarithms of numbers in the range of a double")
     assert f"got {value} at index (1, 0); subtract a constant" in str(info.value)
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["m.uai", "m.fg"])
-def test_complex_is_refused(tmp_path, name):
+def test_complex_is_refused(tmp_path):
     p = Potentials(FactorGraph([2], [(0,)]), [np.array([0.0, 1j])])
     with pytest.raises(InputError, match="potentials: expected real log-tables, got complex ones"):
-        write_model(p, tmp_path / name)
+        write_model(p, tmp_path / "m.uai")
 
 
 def test_shared_tables_are_written_for_each_factor(tmp_path):
@@ -246,12 +245,15 @@ def test_evidence_beside_the_model(tmp_path):
     assert dict(read_uai(tmp_path / "out.uai.gz").evidence) == {}
 
 
-@pytest.mark.parametrize("call", [read_model, lambda path: write_model(None, path)])
 @pytest.mark.parametrize("name", ["model", "model.gz", "model.uai.evid", "uai", "a\nb"])
-def test_unknown_ending(call, name):
-    with pytest.raises(InputError) as info:
-        call(name)
-    assert "a name that ends in .uai, .uai.gz, .fg or .fg.gz" in one_line(info.value)
+def test_unknown_ending(name):
+    for call, endings in (
+        (read_model, ".uai, .uai.gz, .fg or .fg.gz"),
+        (partial(write_model, None), ".uai or .uai.gz"),
+    ):
+        with pytest.raises(InputError) as info:
+            call(name)
+        assert f"a name that ends in {endings}" in one_line(info.value)
 
 
 def test_large_grid(tmp_path):

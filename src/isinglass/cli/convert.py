@@ -6,14 +6,13 @@ import argparse
 
 from isinglass.cli.options import Commands, add_command, add_evidence, add_quiet
 from isinglass.cli.report import check_writable, say
-from isinglass.errors import InputError
 
-_SUMMARY = "convert a model between .uai and .fg, plain or .gz"
-_TEXT = """Convert a model between the UAI format (.uai) and libDAI's factor graph format (.fg), plain or
-compressed (.gz). The endings of the names say which. Values keep all their digits. Evidence of a .uai goes to
-a file beside it, named OUT.evid (without .gz); .fg has no place for evidence."""
+_SUMMARY = "convert a model to .uai, from .fg or .uai, plain or .gz"
+_TEXT = """Convert a model in the UAI format (.uai) or libDAI's factor graph format (.fg) to the UAI format,
+plain or compressed (.gz). The endings of the names say which. Values keep all their digits. Evidence goes to
+a file beside the model, named OUT.evid (without .gz)."""
 _EXAMPLES = """  isinglass convert model.fg model.uai.gz
-  isinglass convert model.uai model.fg --drop-evidence"""
+  isinglass convert model.uai.gz model.uai --drop-evidence"""
 
 
 def add_parser(commands: Commands) -> None:
@@ -35,9 +34,6 @@ def run(arguments: argparse.Namespace) -> None:
     potentials = read_model(arguments.source, arguments.evidence)
     if arguments.drop_evidence:
         potentials = potentials.without_evidence()
-    if potentials.evidence and arguments.target.lower().removesuffix(".gz").endswith(".fg"):
-        got = f"{len(potentials.evidence)} observed variables"
-        raise InputError("OUT", "no evidence, which .fg cannot hold", got, "add --drop-evidence, or write .uai")
     write_model(potentials, arguments.target)
     if not arguments.quiet:
         observed = f", {len(potentials.evidence)} observed" if potentials.evidence else ""

@@ -1,11 +1,11 @@
-"""Models in the formats of other programs, UAI and libDAI, and safe files of named arrays."""
+"""Models in the formats of other programs, UAI, libDAI and BIF, and safe files of named arrays."""
 
 from isinglass.io.arrays import ArrayFile, read_arrays, read_npz, write_arrays
 from isinglass.io.bayesian import BayesianNetwork, from_bayesian_network
 from isinglass.io.formats.bif import read_bif
 from isinglass.io.formats.conll import read_conll, write_conll
 from isinglass.io.formats.evidence import read_evidence, write_evidence
-from isinglass.io.formats.fg import read_fg, write_fg
+from isinglass.io.formats.fg import read_fg
 from isinglass.io.formats.results import read_map, read_mar, read_pr
 from isinglass.io.formats.uai import read_uai, write_uai
 from isinglass.io.model import read_model, write_model
@@ -28,7 +28,6 @@ __all__ = [
     "write_arrays",
     "write_conll",
     "write_evidence",
-    "write_fg",
     "write_model",
     "write_uai",
 ]

@@ -1,26 +1,15 @@
-"""Models in any known format, chosen by the ending of the name: .uai or .fg, with or without .gz."""
+"""Models in a known format, chosen by the ending of the name: .uai or .fg, with or without .gz."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from typing import NamedTuple
 
 from isinglass.errors import InputError
 from isinglass.io.files import PathLike, checked_path
 from isinglass.io.formats.evidence import EvidenceSource, observe
-from isinglass.io.formats.fg import read_fg, write_fg
+from isinglass.io.formats.fg import read_fg
 from isinglass.io.formats.uai import read_uai, write_uai
 from isinglass.potentials import Potentials
 
-
-class Format(NamedTuple):
-    """How models are read from files of a format, and written to them."""
-
-    read: Callable[[PathLike], Potentials]
-    write: Callable[[Potentials, PathLike], None]
-
-
-FORMATS = {".uai": Format(read_uai, write_uai), ".fg": Format(read_fg, write_fg)}
+READERS = {".uai": read_uai, ".fg": read_fg}
 
 
 def read_model(path: PathLike, evidence: EvidenceSource = None) -> Potentials:
@@ -43,29 +32,36 @@ def read_model(path: PathLike, evidence: EvidenceSource = None) -> Potentials:
     isinglass.errors.InputError: path: expected a name that ends in .uai, .uai.gz, .fg or .fg.gz, got
     'model.txt'
     """
-    return observe(_format(path).read(path), evidence)
+    return observe(READERS[_ending(path, *READERS)](path), evidence)
 
 
 def write_model(potentials: Potentials, path: PathLike) -> None:
-    """Write a model in the format that the ending of `path` names; see `write_uai` and `write_fg`.
+    """Write a model; see `write_uai`.
+
+    Parameters
+    ----------
+    potentials : Potentials
+    path : str or os.PathLike
+        Its name ends in .uai or .uai.gz.
 
     Examples
     --------
     >>> from isinglass.graph import FactorGraph
-    >>> from tempfile import TemporaryDirectory
-    >>> p = Potentials(FactorGraph([2], [(0,)]), [[0.0, 0.0]])
-    >>> with TemporaryDirectory() as folder:
-    ...     write_model(p, f"{folder}/a.fg.gz")
-    ...     read_model(f"{folder}/a.fg.gz").log_tables[0].tolist()
-    [0.0, 0.0]
+    >>> write_model(Potentials(FactorGraph([2], [(0,)]), [[0.0, 0.0]]), "model.fg")
+    Traceback (most recent call last):
+    isinglass.errors.InputError: path: expected a name that ends in .uai or .uai.gz, got 'model.fg'; write .uai, .fg
+    is only read
     """
-    _format(path).write(potentials, path)
+    _ending(path, ".uai")
+    write_uai(potentials, path)
 
 
-def _format(path: PathLike) -> Format:
+def _ending(path: PathLike, *endings: str) -> str:
+    """Return the ending of a name, without .gz."""
     name = checked_path(path).lower().removesuffix(".gz")
-    for ending, found in FORMATS.items():
+    for ending in endings:
         if name.endswith(ending):
-            return found
-    *names, last = [f"{ending}{packed}" for ending in FORMATS for packed in ("", ".gz")]
-    raise InputError("path", f"a name that ends in {', '.join(names)} or {last}", ascii(str(path)))
+            return ending
+    *names, last = [f"{ending}{packed}" for ending in endings for packed in ("", ".gz")]
+    remedy = "write .uai, .fg is only read" if name.endswith(".fg") else ""
+    raise InputError("path", f"a name that ends in {', '.join(names)} or {last}", ascii(str(path)), remedy)

@@ -29,6 +29,7 @@ from isinglass.potentials import Potentials
 from isinglass.registry import Registry, choose, require_declared
 from isinglass.removed import RemovedOptions
 from isinglass.runtime.interrupts import keeps_best
+from isinglass.typing import Mask
 from isinglass.validation import number
 
 TOO_LARGE = 1e8  # nats: the largest finite entry with which solvers prove bounds
@@ -122,8 +123,8 @@ def _require_provable(reduction: Reduction, solver: str) -> None:
     """Refuse finite entries so large that the rounding of scores and bounds could pass for a proof."""
     p = reduction.potentials
     for group, tables, ids in zip(p.graph.groups, p.groups, p.table_ids, strict=True):
-        over = (np.abs(tables) > TOO_LARGE) & np.isfinite(tables)
-        bad = np.flatnonzero(over.any(axis=tuple(range(1, tables.ndim)))[ids])
+        over: Mask = (np.abs(tables) > TOO_LARGE) & np.isfinite(tables)
+        bad = np.flatnonzero(over.reshape(len(tables), group.table_size).any(axis=1)[ids])
         if len(bad):
             expected = f"finite log-potentials of at most {TOO_LARGE:g} in size, for {solver!r}"
             got = f"a larger one in {reduction.factor_text(int(group.factors[bad[0]]))}"

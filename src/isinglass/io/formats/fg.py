@@ -13,19 +13,15 @@ The format has no place for evidence, nor for a variable without a factor.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from isinglass.errors import InputError, require
-from isinglass.io.files import PathLike, write_text_atomically
-from isinglass.io.formats.names import with_names_of, write_names
+from isinglass.io.files import PathLike
 from isinglass.io.formats.tables import (
     MAX_ARITY,
     MAX_CARD,
     Layout,
-    factor_texts,
     from_values,
     repeated_slot,
     table_sizes,
@@ -34,11 +30,10 @@ from isinglass.io.formats.tokens import TokenReader
 from isinglass.potentials import Potentials
 from isinglass.segments import ranges, starts
 from isinglass.typing import FloatArray, IntArray
-from isinglass.validation import instance, whole_number
+from isinglass.validation import whole_number
 
 _FREE_ENTRIES = 2**20
 _ENTRIES_A_TOKEN = 64
-_MOST_ONES = 2**24  # entries of tables that are written for variables without factors
 
 
 class _Blocks(NamedTuple):
@@ -73,9 +68,10 @@ def read_fg(path: PathLike, max_entries: int | None = None) -> Potentials:
 
     Examples
     --------
+    >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     write_text_atomically(f"{folder}/a.fg", "1\n\n2\n0 1\n2 2\n2\n0 1\n3 1\n")
+    ...     count = Path(folder, "a.fg").write_text("1\n\n2\n0 1\n2 2\n2\n0 1\n3 1\n")
     ...     read_fg(f"{folder}/a.fg").log_tables[0].tolist()
     [[0.0, -inf], [-inf, 0.0]]
     """
@@ -87,45 +83,7 @@ def read_fg(path: PathLike, max_entries: int | None = None) -> Potentials:
     layout = _layout(reader, blocks)
     cards, slot_cards = _cards(reader, blocks, layout)
     sizes = _limited_sizes(reader, blocks, table_sizes(slot_cards, layout), limit)
-    return with_names_of(from_values(cards, layout, _dense(reader, blocks, sizes), "F"), path)
-
-
-def write_fg(potentials: Potentials, path: PathLike) -> None:
-    r"""Write a model in libDAI's factor graph format.
-
-    Values are written with all digits, so reading and writing a model does not change it. A variable without a factor
-    gets a unary factor of ones, after the others, because the format lists variables only in factors. Names of
-    variables and states are written to a JSON file in the same folder (model.fg.names.json).
-
-    Parameters
-    ----------
-    potentials : Potentials
-    path : str or os.PathLike
-        A file whose name ends in .gz is compressed. An existing file is replaced atomically.
-
-    Raises
-    ------
-    InputError
-        If there is evidence, the potentials are complex, or a log-potential is out of the range of a double's
-        logarithm.
-
-    Examples
-    --------
-    >>> from isinglass.graph import FactorGraph
-    >>> from isinglass.io.files import read_text
-    >>> from tempfile import TemporaryDirectory
-    >>> p = Potentials(FactorGraph([2, 2], [(0,)]), [[0.0, -np.inf]])
-    >>> with TemporaryDirectory() as folder:
-    ...     write_fg(p, f"{folder}/a.fg")
-    ...     read_text(f"{folder}/a.fg")
-    '2\n\n1\n0\n2\n1\n0 1.0\n\n1\n1\n2\n2\n0 1.0\n1 1.0\n'
-    """
-    instance(potentials, Potentials, "potentials")
-    got = f"{len(potentials.evidence)} observed variables"
-    require(not potentials.evidence, "potentials", "no evidence, which .fg cannot hold", got, "use without_evidence()")
-    blocks = [*_block_texts(potentials), *_uniform_texts(potentials)]
-    write_names(potentials, path)
-    write_text_atomically(path, "\n".join([f"{len(blocks)}\n", *blocks]))
+    return from_values(cards, layout, _dense(reader, blocks, sizes), "F")
 
 
 def _take_blocks(reader: TokenReader) -> _Blocks:
@@ -197,30 +155,3 @@ def _dense(reader: TokenReader, blocks: _Blocks, sizes: IntArray) -> FloatArray:
     dense = np.zeros(int(sizes.sum()))
     dense[place] = reader.numbers_at(positions[:, 1], lambda i: f"factor {factor[i]}, entry {number[i]}", 0.0)
     return dense
-
-
-def _block_texts(potentials: Potentials) -> list[str]:
-    """Write each factor: its labels, its numbers of states, and the entries of its table."""
-    tables = factor_texts(potentials, "F", lambda group, row: f"{_words(group.shape)}\n{_entries_text(row)}")
-    scopes = potentials.graph.scopes
-    return [f"{len(scope)}\n{_words(scope)}\n{table}" for scope, table in zip(scopes, tables, strict=True)]
-
-
-def _words(numbers: Sequence[int]) -> str:
-    return " ".join(map(str, numbers))
-
-
-def _entries_text(row: list[float]) -> str:
-    lines = [f"{i} {value!r}\n" for i, value in enumerate(row) if value]
-    return f"{len(lines)}\n{''.join(lines)}"
-
-
-def _uniform_texts(potentials: Potentials) -> list[str]:
-    """Write a table of ones for each variable without a factor, which the format does not know otherwise."""
-    graph = potentials.graph
-    unused = np.setdiff1d(np.arange(graph.n_variables), graph.flat_scopes.variable)
-    cards = graph.cards[unused].tolist()
-    if sum(cards) > _MOST_ONES:
-        expected = f"at most {_MOST_ONES} states of variables without factors, which .fg writes as tables"
-        raise InputError("potentials", expected, f"{sum(cards)}", "write .uai")
-    return [f"1\n{v}\n{k}\n{_entries_text([1.0] * k)}" for v, k in zip(unused.tolist(), cards, strict=True)]

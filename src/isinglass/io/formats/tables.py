@@ -129,14 +129,11 @@ def _is_lost(values: FloatArray, logs: FloatArray) -> Mask:
     return lost
 
 
-def factor_texts(
-    potentials: Potentials, order: Literal["C", "F"], text: Callable[[FactorGroup, list[float]], str]
-) -> list[str]:
-    """Write each distinct table once, its entries in an order; hand the text to every factor that uses it."""
+def factor_texts(potentials: Potentials, text: Callable[[list[float]], str]) -> list[str]:
+    """Write each distinct table once, its entries in C order; hand the text to every factor that uses it."""
     texts = [""] * potentials.graph.n_factors
     for group, values, ids in zip(potentials.graph.groups, group_values(potentials), potentials.table_ids, strict=True):
-        ordered = values if order == "C" else values.transpose(0, *range(group.arity, 0, -1))
-        written = [text(group, row) for row in ordered.reshape(len(values), group.table_size).tolist()]
+        written = [text(row) for row in values.reshape(len(values), group.table_size).tolist()]
         for factor, table in zip(group.factors.tolist(), ids.tolist(), strict=True):
             texts[factor] = written[table]
     return texts

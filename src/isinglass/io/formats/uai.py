@@ -18,7 +18,6 @@ import numpy as np
 
 from isinglass.io.files import PathLike, checked_path, write_text_atomically
 from isinglass.io.formats.evidence import EvidenceSource, observe, take_evidence, write_evidence
-from isinglass.io.formats.names import with_names_of, write_names
 from isinglass.io.formats.tables import (
     MAX_ARITY,
     MAX_CARD,
@@ -48,8 +47,7 @@ def read_uai(path: PathLike, evidence: EvidenceSource = None) -> Potentials:
     Returns
     -------
     Potentials
-        With the evidence, and with the names in the JSON file of `write_uai`, if there is one. Factors keep the order
-        of the file.
+        With the evidence. Factors keep the order of the file.
 
     Raises
     ------
@@ -74,16 +72,15 @@ def read_uai(path: PathLike, evidence: EvidenceSource = None) -> Potentials:
     layout = _take_scopes(reader, n)
     values = _take_tables(reader, cards, layout)
     found = take_evidence(reader, cards, "the end of the file or ")
-    model = with_names_of(from_values(cards, layout, values, "C").with_evidence(found), path)
-    return observe(model, evidence)
+    return observe(from_values(cards, layout, values, "C").with_evidence(found), evidence)
 
 
 def write_uai(potentials: Potentials, path: PathLike) -> None:
     """Write a model in the UAI format, as MARKOV.
 
     Values are written with all digits, so reading and writing a model does not change it. Evidence is written to a
-    second file, named `path` + ".evid" without .gz (model.uai.gz, model.uai.evid). Names of variables and states are
-    written to a JSON file in the same folder (model.uai.names.json), which `read_uai` reads.
+    second file, named `path` + ".evid" without .gz (model.uai.gz, model.uai.evid). The format has no place for names of
+    variables and states.
 
     Parameters
     ----------
@@ -120,7 +117,6 @@ def write_uai(potentials: Potentials, path: PathLike) -> None:
     text = _model_text(potentials)
     if potentials.evidence:
         write_evidence(potentials.evidence, name.removesuffix(".gz") + ".evid")
-    write_names(potentials, name)
     write_text_atomically(name, text)
 
 
@@ -182,5 +178,5 @@ def _model_text(potentials: Potentials) -> str:
     variables = list(map(str, flat.variable.tolist()))
     scopes = [" ".join([str(e - s), *variables[s:e]]) for s, e in pairwise(flat.first_slot.tolist())]
     head = ["MARKOV", str(graph.n_variables), " ".join(map(str, graph.cards.tolist())), str(graph.n_factors)]
-    tables = factor_texts(potentials, "C", lambda _, row: f"\n{len(row)}\n{' '.join(map(repr, row))}")
+    tables = factor_texts(potentials, lambda row: f"\n{len(row)}\n{' '.join(map(repr, row))}")
     return "\n".join([*head, *scopes, *tables, ""])
