@@ -1,7 +1,6 @@
 """ChainCRF: forms of data, labels, predictions, constraints, scikit-learn, files."""
 
 import pickle
-import sys
 import warnings
 from decimal import Decimal
 from itertools import pairwise, product
@@ -20,11 +19,9 @@ from sklearn.preprocessing import FunctionTransformer
 import isinglass as ig
 from isinglass.errors import ConvergenceWarning, FileFormatError, ImpossibleEvidenceError, InputError
 from isinglass.estimators.sequence.features import BIAS, FeatureIndex
-from isinglass.estimators.sequence.names import GrowingNames, Names, NameTable
 from isinglass.estimators.sequence.training import chain_choices, problem_of
 from isinglass.io import read_arrays, write_arrays
 from isinglass.learning.optimizers import Adam, Lbfgs
-from isinglass.runtime.threads import ThreadMap
 
 
 def sentences(n=12, seed=0, labels=("B", "I", "O")):
@@ -101,68 +98,17 @@ def test_marginals_and_likelihood_by_enumeration(options):
         assert several[i][0][0] == fitted.predict([x])[0]
 
 
-NAMES = st.one_of(st.text(max_size=4), st.text("ab\nä😀", min_size=7, max_size=40))  # words, their ends, long names
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.lists(NAMES, min_size=1, unique=True), st.lists(st.lists(NAMES, max_size=30), max_size=5))
-def test_names_are_found_by_their_bytes(known, asked):
-    names = Names((name, i) for i, name in enumerate(known))
-    table, asked = NameTable(names), [*asked, known[::2]]
-    found, counts = table.find([asked[:2], [], asked[2:]])
-    assert found.tolist() == [names[name] for token in asked for name in token]
-    assert counts.tolist() == list(map(len, asked))
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.lists(st.lists(NAMES, max_size=40), max_size=6))
-def test_names_get_numbers_in_their_order(chunks):
-    table, names = NameTable(), GrowingNames()
-    for chunk in chunks:
-        before = len(names)
-        expected = [names[name] for name in chunk]
-        found, counts, fresh = table.learn([[chunk]])
-        assert found.tolist() == expected
-        assert counts.tolist() == [len(chunk)]
-        assert [chunk[i] for i in fresh] == list(names)[before:]
-    assert table.find([[list(names)]])[0].tolist() == list(names.values())
-
-
-def test_many_names_are_learned_in_one_call_or_in_several():
+def test_names_get_numbers_in_their_order():
     rng = np.random.default_rng(0)
     sequences = [[[f"w={i}"] for i in rng.integers(3000, size=n)] for n in (2100, 0, 1500, 2000, 3, 4000)]
-    table, names = NameTable(), GrowingNames()
-    expected = [names[name] for x in sequences for token in x for name in token]
-    found, _, fresh = table.learn(sequences)
-    assert found.tolist() == expected
-    assert [expected[i] for i in fresh] == list(range(len(names)))
-    assert table.find(sequences, ThreadMap(3))[0].tolist() == expected
+    names = list(dict.fromkeys(name for x in sequences for token in x for name in token))
     index, data = FeatureIndex.learn(sequences, bias=False)
-    assert data.X.indices.tolist() == expected
-    assert index.names == names
-    assert len(index.table.slots) <= 8 * len(names)
-
-
-def test_a_table_tells_what_are_no_lists_of_text():
-    table = NameTable(["a"])
-    for odd in ([[("a",)]], [(["a"],)], [["a"]], [[["a", 1]]], [[["a", None]]], [[["\ud800"]]], [[{"a": 1}]], [[b"a"]]):
-        assert table.find(odd) is None
-        assert table.learn(odd) is None
-    assert table.find([[["a", "b"]]])[0].tolist() == [0, -1]
-    assert table.learn([[["a", "b"]]])[0].tolist() == [0, 1]
-    assert NameTable(["a", "\ud800"]).find([[["a"]]]) is None
-
-
-def test_a_table_of_names_leaves_references_alone():
-    name, table = "w=" + "long" * 9, NameTable(["a"])
-    data = [[[name, "a"]]]
-    things = name, data, data[0], data[0][0], list
-    before = list(map(sys.getrefcount, things))
-    for _ in range(1000):
-        assert table.find(data) is not None
-        assert table.learn(data) is not None
-        assert table.find([[(name,)]]) is None
-    assert np.abs(np.subtract(list(map(sys.getrefcount, things)), before)).max() < 100
+    assert list(index.names) == names
+    assert data.X.indices.tolist() == [names.index(name) for x in sequences for token in x for name in token]
+    assert index.encode(sequences).X.indices.tolist() == data.X.indices.tolist()
+    grown, data = index.grown([[["w=new", names[5], "w=newer"]]])
+    assert data.X.indices.tolist() == [len(names), 5, len(names) + 1]
+    assert list(grown.names) == [*names, "w=new", "w=newer"]
 
 
 def test_many_names_and_odd_ones():
@@ -174,12 +120,11 @@ def test_many_names_and_odd_ones():
     for data in (X, new, [[token[:1] for token in x] for x in X]):
         assert sum(len(token) for x in data for token in x) > 0
         found = fitted.encode(data)
-        expected = [i for x in data for token in x for name in token if (i := fitted.index_.names[name]) >= 0]
+        expected = [i for x in data for token in x for name in token if (i := fitted.index_.names.get(name, -1)) >= 0]
         assert found.X.indices.tolist() == expected
     plain = crf(tol=1e9, bias=False).fit([[token[:1] for token in x] for x in X], Y)
-    assert plain.encode([[["w=1", "w=no"]] * 900]).X.indices.tolist() == [plain.index_.names["w=1"]] * 900 * (
-        plain.index_.names["w=1"] >= 0
-    )
+    known = plain.index_.names.get("w=1", -1)
+    assert plain.encode([[["w=1", "w=no"]] * 900]).X.indices.tolist() == [known] * 900 * (known >= 0)
     assert pickle.loads(pickle.dumps(plain)).predict(X) == plain.predict(X)
 
 

@@ -183,7 +183,7 @@ class SequenceEstimator(ExplainedSequence):
 
     def _data(self, X: Any, forced: Any, allowed: Any, forbidden: Any) -> tuple[Encoded, Constraints]:
         self._require_fitted()
-        data = self.index_.encode(X, ThreadMap(jobs_of(self.n_jobs)))
+        data = self.index_.encode(X)
         return data, constraints(forced, allowed, forbidden, self.classes_, data.offsets)
 
     def _codes(self, data: Encoded, rules: Constraints) -> IntArray:

@@ -10,18 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, csr_matrix, issparse, vstack
 
 from isinglass.errors import InputError, require
-from isinglass.estimators.sequence.names import GrowingNames, Names, NameTable, chunks
 from isinglass.models.chain.layout import ByToken
 from isinglass.models.checks import matrix, stacked
 from isinglass.runtime.cached_property import cached_property
-from isinglass.runtime.threads import ThreadMap
 from isinglass.segments import starts
 from isinglass.typing import Array, FloatArray, IntArray
 from isinglass.validation import items
@@ -29,9 +27,15 @@ from isinglass.validation import items
 _FORM = "a list of sequences: arrays (length, features), or lists of dicts or of lists of strings"
 _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
 _COLLECTIONS = (list, tuple, set, frozenset)
-_MANY = 1000  # tokens that are worth a table of names
-_ALONE = ThreadMap(1)
 BIAS = "(bias)"
+
+
+class _GrowingNames(dict[str, int]):
+    """Numbers of names; what is not there gets the next one."""
+
+    def __missing__(self, name: str) -> int:
+        number = self[name] = len(self)
+        return number
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,14 +71,14 @@ class FeatureIndex:
 
     Attributes
     ----------
-    names : Names or None
+    names : dict of str to int, or None
         None for arrays.
     n_given : int
         Columns of arrays, or the number of names.
     bias : bool
     """
 
-    names: Names | None
+    names: dict[str, int] | None
     n_given: int
     bias: bool
 
@@ -84,7 +88,7 @@ class FeatureIndex:
         sequences = _sequences(X)
         require(sequences, "X", "at least one sequence", "an empty list")
         if _is_named(sequences):
-            return cls(Names(), 0, bias)._with_names_of(sequences)
+            return cls({}, 0, bias)._with_names_of(sequences)
         rows = _rows(sequences)
         index = cls(None, rows.shape[1], bias)
         return index, index._of_rows(rows, sequences)
@@ -96,25 +100,13 @@ class FeatureIndex:
         return self._with_names_of(sequences)
 
     def _with_names_of(self, sequences: list[Any]) -> tuple[FeatureIndex, Encoded]:
-        names = GrowingNames(self.names or ())
-        arrays = _by_table(sequences, partial(_learned, NameTable(names), names)) if _are_many(sequences) else None
-        if arrays is None:
-            names = GrowingNames(self.names or ())
-            arrays = _named(sequences, names.__getitem__)
+        names = _GrowingNames(self.names or ())
+        arrays = _named(sequences, partial(map, names.__getitem__))
         if set(map(type, names)) - {str}:
             odd = next(name for name in names if type(name) is not str)
             raise InputError("X", "attributes that are strings", f"{odd!r:.60}", "convert them with str")
-        index = self if self.names and len(names) == self.n_given else FeatureIndex(Names(names), len(names), self.bias)
+        index = self if self.names and len(names) == self.n_given else FeatureIndex(dict(names), len(names), self.bias)
         return index, index._joined(*arrays)
-
-    @cached_property
-    def table(self) -> NameTable:
-        """The names for a faster search."""
-        return NameTable(self.names or ())
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave the table out of pickles."""
-        return {name: value for name, value in self.__dict__.items() if name != "table"}
 
     def __repr__(self) -> str:
         form = "columns" if self.names is None else "names"
@@ -129,7 +121,7 @@ class FeatureIndex:
         """Return what to call each column."""
         return [*(range(self.n_given) if self.names is None else self.names), *([BIAS] if self.bias else [])]
 
-    def encode(self, X: Any, spread: ThreadMap = _ALONE) -> Encoded:
+    def encode(self, X: Any) -> Encoded:
         """Lay out new data by the columns of the training data; what is laid out already stays as it is."""
         if isinstance(X, Encoded):
             self._require_own(X)
@@ -140,9 +132,8 @@ class FeatureIndex:
             expected = "dicts or strings, as in fit" if self.names is not None else "arrays, as in fit"
             raise InputError("X", expected, "arrays" if self.names is not None else "dicts or strings")
         if self.names is not None:
-            find = partial(self.table.find, spread=spread)
-            arrays = _by_table(sequences, find) if _are_many(sequences) else None
-            return self._joined(*(arrays or _named(sequences, self.names.__getitem__)))
+            find = self.names.get
+            return self._joined(*_named(sequences, lambda names: map(find, names, repeat(-1))))
         rows = _rows(sequences) if any(map(_length, sequences)) else csr_array((0, self.n_given))
         if rows.shape[1] != self.n_given:
             remedy = "give the same features as to fit, or fit anew"
@@ -224,43 +215,9 @@ def _rows(sequences: list[Any]) -> Any:
     return stacked(rows, "X")
 
 
-def _are_many(sequences: list[Any]) -> bool:
-    """Tell whether a table of names is worth its while."""
-    return sum(map(len, sequences)) > _MANY
-
-
-def _by_table(
-    sequences: list[Any], number: Callable[[list[Any]], tuple[Array, IntArray] | None]
-) -> tuple[Array, None, IntArray, IntArray] | None:
-    """Do what `_named` does, for lists of strings; None where that is not possible.
-
-    `number` returns the numbers of the attributes of sequences, and how many each token has, or None.
-    """
-    found = number(sequences) or number(_as_lists(sequences))
-    return None if found is None else (found[0], None, found[1], starts(list(map(len, sequences))))
-
-
-def _as_lists(sequences: list[Any]) -> list[Any]:
-    """Return sequences, and tokens that are collections, as lists; other tokens stay as they are."""
-    return [[list(token) if type(token) in _COLLECTIONS else token for token in one] for one in sequences]
-
-
-def _learned(table: NameTable, names: GrowingNames, sequences: list[Any]) -> tuple[Array, IntArray] | None:
-    """Return the numbers of the attributes of some tokens; give numbers to those that are new."""
-    numbers, counts = [np.empty(0, np.int32)], [np.empty(0, np.int64)]
-    for first, last in chunks(sequences):
-        found = table.learn(sequences[first:last])
-        if found is None:
-            return None
-        if len(found[2]):
-            given = list(chain.from_iterable(chain.from_iterable(sequences[first:last])))
-            names.update((given[i], number) for number, i in enumerate(found[2].tolist(), len(names)))
-        numbers.append(found[0])
-        counts.append(found[1])
-    return np.concatenate(numbers), np.concatenate(counts)
-
-
-def _named(sequences: list[Any], number: Callable[[str], int]) -> tuple[Array, Any, IntArray, IntArray]:
+def _named(
+    sequences: list[Any], numbers: Callable[[Iterable[str]], Iterable[int]]
+) -> tuple[Array, Any, IntArray, IntArray]:
     """Return the numbers, values (None: all 1) of all attributes, how many a token has, and the offsets."""
     tokens = list(chain.from_iterable(sequences))
     kinds = set(map(type, tokens))
@@ -275,7 +232,7 @@ def _named(sequences: list[Any], number: Callable[[str], int]) -> tuple[Array, A
         names, values = _pairs(list(names), given)
     total = int(counts.sum())
     try:
-        columns = np.fromiter(map(number, names), np.int32, total)
+        columns = np.fromiter(numbers(names), np.int32, total)
     except TypeError:
         raise InputError("X", "attributes that are strings", "something else", "convert them with str") from None
     return columns, values, counts, starts(list(map(len, sequences)))

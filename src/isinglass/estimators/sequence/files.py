@@ -16,7 +16,6 @@ from isinglass.errors import InputError, IsinglassError
 from isinglass.estimators.encoding import decoded, encoded
 from isinglass.estimators.persistence import Saved
 from isinglass.estimators.sequence.features import FeatureIndex
-from isinglass.estimators.sequence.names import Names
 from isinglass.models.chain.attributes import StateFeatures
 from isinglass.models.chain.model import SequenceModel
 
@@ -95,7 +94,7 @@ def _index(saved: Saved, n_given: int) -> FeatureIndex:
         ]
     except UnicodeDecodeError:
         raise saved.error("names in UTF-8", "other bytes") from None
-    index = Names((one, i) for i, one in enumerate(names))
+    index = {one: i for i, one in enumerate(names)}
     saved.require(len(index) == n_given, "different names of attributes", "one twice")
     return FeatureIndex(index, n_given, bias)
 

@@ -64,11 +64,6 @@ def unrolled(function: Function) -> Function:
     return _jit(function, "joined")
 
 
-def holding(function: Function) -> Function:
-    """Compile a loop that reads objects of Python: it keeps Python's lock, which all others let go."""
-    return _jit(function, nogil=False)
-
-
 def inner(function: Function) -> Function:
     """Compile a loop into the compiled ones that call it: no entry from Python, no call with dozens of arguments.
 
@@ -165,8 +160,7 @@ def _note(kernel: Any, *arguments: Any) -> Function:
 
 def _jit(function: Function, passes: Passes = "full", kind: parts.Kind = "whole", **options: bool) -> Function:
     njit: Any = require_numba().njit
-    options = {"nogil": True, **options}
-    kernel = njit(error_model="numpy", _nrt=False, no_cfunc_wrapper=True, **options)(function)
+    kernel = njit(error_model="numpy", nogil=True, _nrt=False, no_cfunc_wrapper=True, **options)(function)
     kernel.compile = partial(_compile, kernel.compile, kernel, passes, kind)
     kernel.get_call_template = partial(_for_any_number, kernel.get_call_template)
     if _has_cache(kernel):
