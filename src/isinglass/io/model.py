@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from isinglass.errors import InputError
 from isinglass.io.files import PathLike, checked_path
 from isinglass.io.formats.evidence import EvidenceSource, observe
@@ -9,7 +11,7 @@ from isinglass.io.formats.fg import read_fg
 from isinglass.io.formats.uai import read_uai, write_uai
 from isinglass.potentials import Potentials
 
-READERS = {".uai": read_uai, ".fg": read_fg}
+READERS: dict[str, Callable[[PathLike], Potentials]] = {".uai": read_uai, ".fg": read_fg}
 
 
 def read_model(path: PathLike, evidence: EvidenceSource = None) -> Potentials:

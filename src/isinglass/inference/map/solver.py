@@ -123,8 +123,9 @@ def _require_provable(reduction: Reduction, solver: str) -> None:
     """Refuse finite entries so large that the rounding of scores and bounds could pass for a proof."""
     p = reduction.potentials
     for group, tables, ids in zip(p.graph.groups, p.groups, p.table_ids, strict=True):
-        over: Mask = (np.abs(tables) > TOO_LARGE) & np.isfinite(tables)
-        bad = np.flatnonzero(over.reshape(len(tables), group.table_size).any(axis=1)[ids])
+        over = (np.abs(tables) > TOO_LARGE) & np.isfinite(tables)
+        rows: Mask = over.reshape(len(tables), group.table_size).any(axis=1)
+        bad = np.flatnonzero(rows[ids])
         if len(bad):
             expected = f"finite log-potentials of at most {TOO_LARGE:g} in size, for {solver!r}"
             got = f"a larger one in {reduction.factor_text(int(group.factors[bad[0]]))}"
