@@ -136,7 +136,6 @@ def commands(folder: Path) -> dict[str, list[str]]:
         "evaluate": ["evaluate", str(folder / "g.isg"), train],
         "algorithms": ["algorithms"],
         "demo": ["demo"],
-        "reproduce": ["reproduce", "labelbias", "--quick"],
     }
 
 

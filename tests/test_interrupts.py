@@ -75,7 +75,7 @@ def test_calls_and_fits(tmp_path: Path) -> None:
 
 
 def test_commands(tmp_path: Path) -> None:
-    quick = [name for name in COMMANDS if name not in ("isinglass demo", "isinglass reproduce")]
+    quick = [name for name in COMMANDS if name != "isinglass demo"]
     interrupt(tmp_path, int(os.environ.get("ISINGLASS_INTERRUPTS", "1")), quick)
 
 
