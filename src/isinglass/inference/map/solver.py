@@ -124,7 +124,7 @@ def _require_provable(reduction: Reduction, solver: str) -> None:
     p = reduction.potentials
     for group, tables, ids in zip(p.graph.groups, p.groups, p.table_ids, strict=True):
         over = (np.abs(tables) > TOO_LARGE) & np.isfinite(tables)
-        rows: Mask = over.reshape(len(tables), group.table_size).any(axis=1)
+        rows: Mask = np.max(over.reshape(len(tables), group.table_size), axis=1, initial=False)
         bad = np.flatnonzero(rows[ids])
         if len(bad):
             expected = f"finite log-potentials of at most {TOO_LARGE:g} in size, for {solver!r}"
