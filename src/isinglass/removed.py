@@ -1,7 +1,7 @@
 """What went before the first release, and what to use instead; this table and its uses go at 0.1.0.
 
 A key is what its user wrote: ``isinglass.Name``, ``algorithm 'name'``, ``Class(option=)``, ``argument='value'`` or
-``isinglass command``. Names, registries, options, estimators and the command line look here before they say that they
+``isinglass command --option``. Names, registries, options, estimators and the command line look here before they say that they
 do not know something.
 """
 
@@ -17,6 +17,7 @@ REMOVED: dict[str, str] = {
     "isinglass.Profile": "use cProfile or py-spy",
     "isinglass bench": "in a clone of the repository, use make bench; for your own code, cProfile or py-spy",
     # experiments
+    "isinglass reproduce --finished": "--checkpoints DIR goes on from the cells that are there",
     "isinglass.experiments": "it is the package isinglass_experiments (pip install isinglass-experiments)",
     # data sets and features of images
     **{

@@ -108,11 +108,14 @@ def _after_interrupt(error: BaseException | None) -> bool:
 
 
 def _run(argv: list[str] | None) -> int:
-    command = next(iter(sys.argv[1:] if argv is None else argv), None)
+    words = sys.argv[1:] if argv is None else argv
+    command = next(iter(words), None)
     refuse_removed(f"isinglass {command}")
+    for word in words:
+        refuse_removed(f"isinglass {command} {word.partition('=')[0]}")
     try:
         arguments = build_parser(command).parse_args(argv)
-        arguments.argv = sys.argv[1:] if argv is None else argv
+        arguments.argv = words
     except SystemExit as done:  # --help and --version
         return int(done.code or 0)
     with plain_warnings():
