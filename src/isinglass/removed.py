@@ -1,8 +1,8 @@
 """What went before the first release, and what to use instead; this table and its uses go at 0.1.0.
 
 A key is what its user wrote: ``isinglass.Name``, ``algorithm 'name'``, ``Class(option=)``, ``argument='value'`` or
-``isinglass command --option``. Names, registries, options, estimators and the command line look here before they say that they
-do not know something.
+``isinglass command --option``. Names, registries, options, estimators and the command line look here before they say
+that they do not know something.
 """
 
 from __future__ import annotations
