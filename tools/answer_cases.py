@@ -7,13 +7,14 @@ belong here (`answers.py shake` finds it): iterations that may not converge are 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from functools import cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 import isinglass as ig
-from isinglass import decoding, metrics
+from isinglass import decoding, losses, metrics
 from isinglass.learning import markov, optimizers
 
 Answer = dict[str, Any]
@@ -42,10 +43,17 @@ def flat(arrays: Any) -> np.ndarray:
 
 
 def called(name: str, options: Options) -> str:
-    """Return how a key names a call."""
-    shown = {k: f"{v.name} object" if hasattr(v, "name") else v for k, v in options.items() if k != "max_iter"}
-    shown |= {k: type(v).__name__ for k, v in shown.items() if isinstance(v, ig.FactorGraph)}
-    return f"{name}({','.join(f'{k}={v}' for k, v in shown.items())})" if shown else name
+    """Return how a key names a call; of an object it shows what differs from the defaults."""
+    shown = ",".join(f"{k}={named(v)}" for k, v in options.items() if k != "max_iter")
+    return f"{name}({shown})" if shown else name
+
+
+def named(value: Any) -> str:
+    """Return how a key names the value of an option."""
+    if not is_dataclass(value):
+        return type(value).__name__ if isinstance(value, ig.FactorGraph | ig.models.Ising) else str(value)
+    options = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
+    return called(value.name, {f.name: options[f.name] for f in fields(value) if options.get(f.name) != f.default})
 
 
 def caught(compute: Callable[[], Any]) -> Any:
@@ -298,6 +306,7 @@ def meaning(name: str) -> Answer:
         "cliques": str(sorted(map(sorted, ig.cliques(g)))),
         "separated": [ig.separated(g, [0], [j], [1, 2]) for j in others],
         "blanket": ig.markov_blanket(g, [0]),
+        "independencies": str(ig.implied_independencies(g, "local")),
     }
 
 
@@ -336,6 +345,9 @@ GRAPH: list[Options] = [
     *({"loss": name} for name in ("uquad", "ccl", "cquad", "expected", "log-expected", "suclass", "scclass")),
     *({"loss": name} for name in ("pseudo", "mpf", "piecewise", "hamming", "l1", "mse", "hybrid")),
     *({"loss": name, "inference": "exact"} for name in ("margin", "slack", "perceptron", "viterbi")),
+    {"loss": losses.Margin(relaxed=True)},
+    *({"loss": of(cost=[[0, 1, 2], [1, 0, 1], [3, 1, 0]])} for of in (losses.Slack, losses.ExpectedCost)),
+    {"loss": losses.SmoothedUnivariate(lam=2.0)},
     *({**ENVELOPE, "inference": name} for name in ("exact", "bp", "trw", "mf", "convex")),
     *({"inference": name, "iterations": 4} for name in ("bp", "fbp", "trw", "mf")),
     *({"inference": name, "gradient": "implicit"} for name in ("bp", "trw", "mf", "convex")),
@@ -363,6 +375,13 @@ GRID: list[Options] = [
     {"loss": "pseudo"},
     {"own_parameters": True, "iterations": 2},
 ]
+LABEL_SETS: list[Options] = [
+    {},
+    {"graph": "tree"},
+    {"graph": [(0, 1)]},
+    {"loss": "f1"},
+    {"loss": losses.Margin(cost="f1"), "inference": "exact"},
+]
 CHAIN: list[Options] = [
     {},
     *({"loss": name} for name in ("pseudo", "ucl", "ccl", "uquad", "cquad", "suclass", "scclass", "expected")),
@@ -373,10 +392,12 @@ CHAIN: list[Options] = [
     {"l1": 0.05},
 ]
 FIELD = ig.FactorGraph([2, 3, 2, 2], [(0,), (1,), (2,), (3,), (0, 1), (1, 2), (2, 3), (3, 0)])
+ISING = ig.models.Ising(ig.lattice_graph([2, 2], 2))
 FIELDS: list[Options] = [
     *({"method": name, "l2": 0.1} for name in ("ml", "pseudo", "composite", "piecewise", "mpf")),
     {"method": markov.Composite(blocks=[[0, 1], [2, 3]])},
     *({"inference": name, "l2": 0.1} for name in ("bp", "trw")),
+    *({"graph": ISING, "method": name, "tied": tied} for name in ("ml", "pseudo") for tied in (False, True)),
     {"tied": True, "l2": 0.1},
     {"prior": "gaussian"},
 ]
@@ -445,7 +466,7 @@ ESTIMATORS: dict[str, tuple[type, Data, list[Options]]] = {
         [{}, ENVELOPE, {"loss": "margin", "inference": "exact"}],
     ),
     "GridCRF": (ig.GridCRF, images, GRID),
-    "MultiLabelCRF": (ig.MultiLabelCRF, label_sets, [{}, {"graph": "tree"}, {"loss": "f1"}, {"graph": [(0, 1)]}]),
+    "MultiLabelCRF": (ig.MultiLabelCRF, label_sets, LABEL_SETS),
     "ChainCRF": (ig.ChainCRF, sentences, CHAIN),
     "MEMM": (ig.MEMM, sentences, [{}, {"boundary": False}, {"l1": 0.05}]),
     "HMM": (ig.HMM, sentences, [{}, {"alpha": 0.1, "decoder": "mpm"}]),
@@ -499,7 +520,7 @@ def dependent() -> np.ndarray:
 
 def field(options: Options, missing: float = 0.0) -> Answer:
     """Return a field that is learned from samples."""
-    X = dependent()
+    X = dependent() % [2, 2 if options.get("graph") is ISING else 3, 2, 2]
     m = ig.MRF(**{"graph": FIELD, "max_iter": 10, **options}).fit(np.where(np.eye(150, 4) * missing, -1, X))
     r = ig.infer(m.potentials_, "exact")
     return {"log_z": r.log_z, "variables": r.variables.flat, "factors": r.factors.flat, "X": m.score_samples(X[:9])}
@@ -554,6 +575,7 @@ def families() -> Answer:
         "canonical": flat(ig.canonical_potentials(table).log_tables),
         "network": [ig.infer(n, "exact", evidence={2: 1}).log_z for n in (network, named)],
         "posterior": ig.infer(network, "exact", evidence={2: 1}).joint([0, 1]),
+        "trace": ig.trace(model("tree"), "bp", iterations=3, schedule="flooding").variable(0),
         "moral": str(ig.moralise([(), (), (0, 1), (2,)]).scopes[:]),
         "d-separated": [ig.d_separated([(), (), (0, 1), (2,)], [0], [1], given) for given in ([], [2], [3])],
     }
@@ -569,6 +591,15 @@ def wordy() -> Answer:
     }
 
 
+def framed() -> Answer:
+    """Return what is learned from a data frame, and a graph with the names of its columns."""
+    import pandas as pd
+
+    frame = pd.DataFrame(dependent(), columns=list("abcd")).replace({"d": {0: "no", 1: "yes"}})
+    m = ig.MRF(edges=[("a", "b"), ("c", "d")], l2=0.1, max_iter=10).fit(frame)
+    return {"table": m.conditional(["d"], given={"c": 0}), "scopes": str(ig.learn_structure(frame).scopes[:])}
+
+
 def by_chance(method: str) -> Answer:
     """Return the marginals of a method that samples."""
     ising = ig.models.Ising(ig.grid_graph(2, 3, 2))
@@ -576,6 +607,16 @@ def by_chance(method: str) -> Answer:
     X[:80, 1] = X[:80, 0]
     fits = (ig.MRF(ising, name, max_iter=200, l2=0.1).fit(X) for name in (method, "ml"))
     found, truth = (ig.infer(m.potentials_, "exact").factors.flat for m in fits)
+    return {"marginals": Estimate(found, truth, 0.1)}
+
+
+def tagged_by_chance(loss: str) -> Answer:
+    """Return the marginals of a conditional field whose loss samples."""
+    X, Y = rings(np.random.default_rng(5))
+    fits = (
+        ig.GraphCRF(loss=name, inference="exact", gradient="envelope", max_iter=200).fit(X, Y) for name in (loss, "cl")
+    )
+    found, truth = (flat(crf.predict_marginals(X)) for crf in fits)
     return {"marginals": Estimate(found, truth, 0.1)}
 
 
@@ -631,9 +672,16 @@ def induced(options: Options) -> Answer:
     return {"features": str([sorted(f.items()) for f in grown.features]), "steps": steps}
 
 
-def decided(decoder: str, name: str) -> Answer:
+DECODERS: list[tuple[str, Options]] = [
+    *((name, {}) for name in ("mpm", "map", "bayes", "median", "f1", "soft", "identity", "distribution")),
+    *(("f1", {"form": form}) for form in ("exact", "even-split")),
+    ("bayes", {"cost": [[0, 1], [5, 0]]}),
+]
+
+
+def decided(name: str, decoder: str, options: Options) -> Answer:
     """Return decisions for the variables of a model."""
-    found = decoding.make(decoder)(ig.infer(model(name), "exact"))
+    found = decoding.make(decoder, **options)(ig.infer(model(name), "exact"))
     return {"decision": flat(list(found))}
 
 
@@ -675,7 +723,10 @@ def learning_cases() -> Cases:
         yield f"converged/MRF(method={name})", partial(field, {"method": name, "l2": 0.1, **tight})
     for method in ("cd", "pcd", "sml", "importance"):
         yield f"chance/MRF(method={method})", partial(by_chance, method)
+    for loss in ("pcd", "sml"):
+        yield f"chance/GraphCRF(loss={loss})", partial(tagged_by_chance, loss)
     yield "fit/statistics", statistics
+    yield "fit/frame", framed
     for options in GAUSSIAN:
         yield f"fit/{called('GaussianMRF', options)}", partial(gaussian, options)
     for options in ({}, {"lags": 2}, {"graph": [(0, 1)]}):
@@ -684,9 +735,9 @@ def learning_cases() -> Cases:
         yield f"structure/{called(method, options)}", partial(structure, method, options)
     for options in ({}, {"given": [0]}, {"criterion": "aic", "order": 2}):
         yield f"structure/{called('induce_features', options)}", partial(induced, options)
-    for decoder in ("mpm", "map", "bayes", "median", "f1", "soft", "identity", "distribution"):
-        for name in ("grid", "mixed", "attractive"):
-            yield f"decoding/{decoder}/{name}", partial(decided, decoder, name)
+    for decoder, options in DECODERS:
+        for name in ("grid", "mixed", "frustrated"):
+            yield f"decoding/{called(decoder, options)}/{name}", partial(decided, name, decoder, options)
     for options in ({"loss": "cl"}, {"loss": "pseudo"}, {"loss": "ucl", "gradient": "unrolled"}):
         yield f"fit/{called('MRF of outputs', options)}", partial(outputs, options)
     yield "fit/tagger", tagged
