@@ -20,7 +20,6 @@ from benchmarks import (
     convergence,
     defaults,
     exact,
-    float32,
     growth,
     learning,
     peers,
@@ -35,7 +34,6 @@ from benchmarks.timing import Rows
 GROUPS = {
     "exact": exact,
     "sweeps": sweeps,
-    "float32": float32,
     "learning": learning,
     "convergence": convergence,
     "peers": peers,

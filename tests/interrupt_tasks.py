@@ -130,7 +130,7 @@ def commands(folder: Path) -> dict[str, list[str]]:
         "infer-bp": ["infer", model, "--task", "MAR", "--algorithm", "bp", "--json", "--out", out],
         "infer-map": ["infer", model, "--task", "MAP", "--out", out],
         "info": ["info", model],
-        "convert": ["convert", model, str(folder / "copy.uai")],
+        "convert": ["convert", model, str(folder / "c.uai")],
         "fit": ["fit", str(folder / "grid.toml"), train, "--model", str(folder / "new.isg")],
         "predict": ["predict", str(folder / "g.isg"), train, "--out", str(folder / "p.npz")],
         "evaluate": ["evaluate", str(folder / "g.isg"), train],

@@ -25,8 +25,6 @@ import interrupt_tasks
 from isinglass.graph.builders import grid_graph
 from isinglass.graph.elimination import greedy
 from isinglass.graph.elimination.order import elimination_order
-from isinglass.graph.forests import wilson
-from isinglass.graph.forests.blocks import adjacency
 from isinglass.inference import ConvexFreeEnergy, infer
 from isinglass.inference.message_passing.algorithms.belief_propagation import BeliefPropagation
 from isinglass.inference.message_passing.moves import planes
@@ -158,9 +156,6 @@ def test_pieces_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         band = np.concatenate([np.full((90, 1), 9.0), np.linspace(0, 1, 360).reshape(90, 4)], axis=1)
         assert lapack.factorise_band(band)
         found.append(band)
-        generator = np.random.default_rng(1)
-        pairs = adjacency(np.ascontiguousarray(grid_graph(30, 30, 2).groups[1].scopes), 900)
-        found += [wilson.spanning_tree(*pairs, 7, generator, 10**7)[0], generator.random(2)]
         return [np.ascontiguousarray(one).tobytes() for one in found]
 
     wanted = answers()
@@ -168,7 +163,6 @@ def test_pieces_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         (greedy, "PIECE", 10),
         (ldl, "PIECE", 10),
         (planes, "PIECE", 200),
-        (wilson, "DRAWN", 100),
         (lapack, "LONG", 0),
     ):
         monkeypatch.setattr(module, name, value)

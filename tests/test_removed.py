@@ -53,7 +53,10 @@ def test_what_went_names_its_replacement(key, package, capsys):
             OPTION_VALUES[key]()
 
 
+ONE = ig.Potentials(ig.FactorGraph([2], [(0,)]), [[0.0, 1.0]])
 OPTION_VALUES = {
     "l2='auto'": lambda: ig.ChainCRF(l2="auto").fit([np.eye(2)], [[0, 1]]),
+    "schedule='random'": lambda: ig.infer(ONE, "bp", schedule="random"),
+    "weights='optimised'": lambda: ig.infer(ONE, "trw", weights="optimised"),
 }
 """For each key such as ``l2='auto'`` a call that gives this value."""

@@ -25,13 +25,12 @@ print("exact log Z:", exact.round(2))
 
 # %%
 # **Bounds and estimates.** `info.bound` says what is guaranteed: belief propagation promises nothing, the others do.
-# Mean field on trees (`"smf"`) keeps the rows of the grid whole. `weights="optimised"` lowers the bound of TRW.
+# Mean field on trees (`"smf"`) keeps the rows of the grid whole.
 methods = {
     "mean field": ("mf", {}),
     "mean field on trees": ("smf", {}),
     "belief propagation": ("bp", {"max_iter": 300, "damping": 0.3}),
     "TRW": ("trw", {}),
-    "TRW, optimised": ("trw", {"weights": "optimised"}),
 }
 found = {}
 with no_convergence_warnings():
@@ -53,7 +52,7 @@ for s, r, z in zip(strengths, annealed, exact, strict=True):
 # is closer than any bound, but nobody knows on which side. The error bars of annealing (two standard errors) are
 # shown in the lower picture, on a scale of their own.
 figure, (ax, below) = plt.subplots(2, 1, figsize=(6, 5), layout="constrained", sharex=True, height_ratios=[2, 1])
-colours = ["#1f5fa8", "#7fb0e0", "#e8820c", "#f2a6a0", "#b2182b"]
+colours = ["#1f5fa8", "#7fb0e0", "#e8820c", "#b2182b"]
 for (name, values), colour in zip(found.items(), colours, strict=True):
     ax.plot(strengths, values - exact, ".-", color=colour, label=name)
 ax.axhline(0, color="0.3", linewidth=0.8)

@@ -80,6 +80,11 @@ REMOVED: dict[str, str] = {
     "ParallelTempering(threads=)": "use n_jobs=",
     "AnnealedImportance(threads=)": "use n_jobs=",
     # belief propagation
+    "BeliefPropagation(dtype=)": "messages are float64",
+    "TreeReweighted(weight_steps=)": "use weights=None, the probabilities of uniform spanning trees",
+    "TreeReweighted(weight_tol=)": "use weights=None, the probabilities of uniform spanning trees",
+    "schedule='random'": "use 'sequential' or 'residual'",
+    "weights='optimised'": "use weights=None, the probabilities of uniform spanning trees",
 }
 
 

@@ -142,10 +142,10 @@ WRONG = {
     ),
     "own parameters of cl": (on_graph(own_parameters=True, loss="cl"), "own_parameters", "a loss of beliefs"),
     "own parameters of pseudo": (on_graph(own_parameters=True, loss="pseudo"), "own_parameters", "a loss of beliefs"),
-    "own parameters and weights": (
-        on_graph(own_parameters=True, inference=ig.TreeReweighted(weights="optimised")),
+    "own parameters of mean field": (
+        on_graph(own_parameters=True, inference=ig.MeanField(iterations=3)),
         "own_parameters",
-        "fixed weights",
+        "use message passing",
     ),
     "edge_bias": (on_graph(edge_bias=True), "edge_bias", "one table is shared anyway"),
 }

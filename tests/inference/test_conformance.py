@@ -52,11 +52,6 @@ class TestTreeReweighted(TestBeliefPropagation):
         return ig.TreeReweighted(tol=1e-12, max_iter=400)
 
 
-class TestTreeReweightedOptimised(TestBeliefPropagation):
-    def algorithm(self):
-        return ig.TreeReweighted(tol=1e-12, max_iter=200, weights="optimised", weight_steps=3)
-
-
 class TestFractional(TestBeliefPropagation):
     def algorithm(self):
         return ig.FractionalBeliefPropagation(tol=1e-12, max_iter=200, damping=0.2, counting_numbers=0.8)

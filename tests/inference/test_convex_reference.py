@@ -108,14 +108,6 @@ def test_tree_reweighted(name, scale):
     compare(p, ig.TreeReweighted(), appearance_probabilities(p.graph))
 
 
-@pytest.mark.parametrize("name", ["mixed K4", "grid", "triples"])
-def test_optimised_weights(name):
-    p = random_potentials(GRAPHS[name], np.random.default_rng(len(name)))
-    weights = ig.TreeReweighted(weight_steps=4).optimise(p).weights
-    links = [a for a, _ in links_of(p.graph)]
-    compare(p, ig.TreeReweighted(weights=weights), weights[links])
-
-
 @pytest.mark.parametrize("share", [0.5, 0.75, 0.95])
 @pytest.mark.parametrize("name", GRAPHS)
 def test_fractional(name, share):

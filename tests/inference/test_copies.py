@@ -91,7 +91,7 @@ def test_what_is_not_for_them():
     assert sweeps().copies(one) is not None
     for options in (
         {"iterations": None}, {"schedule": "flooding"}, {"schedule": "sequential"}, {"damping": 0.1},
-        {"start_noise": 0.1}, {"dtype": "float32"}, {"iterations": 0},
+        {"start_noise": 0.1}, {"iterations": 0},
     ):  # fmt: skip
         assert sweeps(**options).copies(one) is None
     assert Own(iterations=4, schedule="grid").copies(one) is None

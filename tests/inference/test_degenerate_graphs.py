@@ -62,7 +62,6 @@ def chosen():
         for schedule in SCHEDULES if "schedule" in known else ():
             if schedule not in ("tree", "grid"):  # which ask for trees and grids
                 found[f"{name}, {schedule}"] = cls(schedule=schedule, damping=0.3)
-    found["trw, optimised"] = ig.TreeReweighted(weights="optimised")
     for solver in ("newton", *SOLVERS):
         for system in ("factorised", "iterative"):
             options = {"weights": "C", "solver": solver, "system": system, "max_iter": 3000}

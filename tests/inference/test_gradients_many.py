@@ -16,7 +16,7 @@ from isinglass.testing import random_potentials
 
 CASES, CHUNK, DIRECTIONS = 200, 40, 2
 STEPS = (1e-3, -1e-3, 5e-4, -5e-4)  # those of `richardson`
-SCHEDULES = ["flooding", "sequential", "random", "residual", "tree", "grid"]
+SCHEDULES = ["flooding", "sequential", "residual", "tree", "grid"]
 
 
 def any_graph(rng, distinct=False):
@@ -108,9 +108,9 @@ def each(chunk, kind):
 def test_message_passing(schedule, chunk):
     """A finite step may change the sequence of the residual schedule; the imaginary one cannot.
 
-    All finite steps are one batch, but for the random schedule: its sequence depends on the number of links.
+    All finite steps are one batch.
     """
-    differences = {"residual": False, "random": True}.get(schedule, "batch")
+    differences = False if schedule == "residual" else "batch"
     for seed, rng in each(chunk, SCHEDULES.index(schedule)):
         graph = {"tree": forest, "grid": grid}.get(schedule, any_graph)(rng)
         p = model(graph, rng, seed)
@@ -130,7 +130,7 @@ def test_max_product(chunk):
     """By complex steps, and few iterations: messages that have gone around a loop meet ties."""
     for seed, rng in each(chunk, 11):
         p = model(any_graph(rng, distinct=True), rng, seed)
-        options = {"iterations": int(rng.integers(1, 4)), "schedule": SCHEDULES[seed % 4]}
+        options = {"iterations": int(rng.integers(1, 4)), "schedule": SCHEDULES[seed % 3]}
         assert error(p, ig.MaxProduct(damping=float(rng.choice([0.0, 0.3])), **options), rng, False) < 1e-9, seed
 
 

@@ -16,7 +16,6 @@ ROWS = {
     "EXACT": ig.Exact(),
     "BP_PARALL": ig.BeliefPropagation(tol=1e-10, schedule="flooding"),
     "BP_SEQFIX": ig.BeliefPropagation(tol=1e-10, schedule="sequential"),
-    "BP_SEQRND": ig.BeliefPropagation(tol=1e-10, schedule="random"),
     "BP_SEQMAX": ig.BeliefPropagation(tol=1e-10, schedule="residual"),
     "FBP": ig.FractionalBeliefPropagation(tol=1e-10),
     "MF": ig.MeanField(tol=1e-10),

@@ -32,7 +32,7 @@ def only(monkeypatch):
             if kind is Flood:
                 monkeypatch.setattr(run.back, "pairwise", np.zeros(self.graph.n_components, bool))
             if schedule == "grid":
-                links = LinkSequence(lambda t: grid_schedule(self.graph))
+                links = LinkSequence(lambda: grid_schedule(self.graph))
                 sweep = GridSweep.of(self.graph, run, links)
                 assert sweep is not None
                 return sweep if kind is GridSweep else links

@@ -11,7 +11,6 @@ from isinglass.testing import random_potentials
 CONVERGING = [
     ig.BeliefPropagation(tol=1e-14, damping=0.2),
     ig.BeliefPropagation(tol=1e-14, schedule="sequential"),
-    ig.BeliefPropagation(tol=1e-14, schedule="random"),
     ig.BeliefPropagation(tol=1e-15, schedule="residual"),
     ig.TreeReweighted(tol=1e-14),
     ig.FractionalBeliefPropagation(tol=1e-14, damping=0.2, counting_numbers=0.8),

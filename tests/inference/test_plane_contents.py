@@ -53,7 +53,6 @@ def runs(p):
         yield lambda schedule=schedule: taped(tol=1e-6, max_iter=40, schedule=schedule)
         yield lambda given=given: plain(init=warm, **given)
         yield lambda given=given: plain(**{**given, "iterations": 0})
-        yield lambda given=given: plain(dtype="float32", **given)
         yield lambda given=given: plain(evidence={0: 1, 60: 0}, **given)
 
 

@@ -13,7 +13,7 @@ import isinglass as ig
 from isinglass.testing.suite import max_marginals
 
 OFF = 1e-4  # that a belief of a run flagged as converged may be off its fixed point
-SCHEDULES = ("auto", "flooding", "sequential", "random", "residual", "tree")
+SCHEDULES = ("auto", "flooding", "sequential", "residual", "tree")
 DAMPINGS = (0.0, 0.3, 0.5, 0.9)
 
 

@@ -47,17 +47,16 @@ class Implicit(GradientRule):
     ) -> Evaluation:
         """Infer, and solve the system."""
         potentials = one_stage(potentials, self.name)
-        chosen = algorithm.fixed(potentials)
-        by_backward = chosen.facts.implicit == "backward"
-        result = infer(potentials, chosen, tape=by_backward, init=init)
+        by_backward = algorithm.facts.implicit == "backward"
+        result = infer(potentials, algorithm, tape=by_backward, init=init)
         if not result.info.converged:
-            _warn(f"the derivative is that of a fixed point, and {chosen.name!r} has not reached one")
+            _warn(f"the derivative is that of a fixed point, and {algorithm.name!r} has not reached one")
         bars = loss(result)
         if by_backward:
             found = result.backward(bars.log_z, bars.variables, bars.factors)
             return Evaluation(bars.value, found.groups, (result.info,), found.parameters)
         flat = cotangents(result, bars.log_z, bars.variables, bars.factors)
-        groups = _through(chosen.linearised(result), result, *flat)
+        groups = _through(algorithm.linearised(result), result, *flat)
         return Evaluation(bars.value, groups, (result.info,))
 
     def objection(self, algorithm: Algorithm, uses_beliefs: bool) -> str | None:

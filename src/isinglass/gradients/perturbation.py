@@ -76,7 +76,7 @@ def perturbation(
     [[-0.07, -0.14], [0.09, 0.12]]
     """
     clamped = checked(potentials, evidence)
-    chosen = make(algorithm, options).fixed(clamped)
+    chosen = make(algorithm, options)
     require_stationary(chosen)
     exact = chosen.facts.exact == "always"
     result = chosen.run(clamped, tape=exact, init=init)

@@ -6,8 +6,7 @@ other; *flooding* updates all of them at once and needs no list.
 - tree: on a forest, from the leaves to the roots and back: one iteration is exact.
 - grid: Domke's (2009) figure 5.2: vertical factors from the top left, then horizontal ones from the top left,
   then both in reverse; every factor twice, and information reaches every site in one iteration.
-- sequential: in the order of the factors; random: in a new random order for each iteration, that of a component by its
-  number of links and the seed alone.
+- sequential: in the order of the factors.
 """
 
 from __future__ import annotations
@@ -43,36 +42,6 @@ def grid_schedule(graph: FactorGraph) -> IntArray:
     [2, 3, 0, 1, 1, 0, 3, 2]
     """
     return graph.cached("grid_schedule", lambda: _sweeps(graph))
-
-
-def random_schedule(graph: FactorGraph, seed: int, t: int) -> IntArray:
-    """Return the links in the random order of iteration t, component after component.
-
-    The order inside a component is drawn by the seed, t and its number of links. It depends neither on the other
-    components nor on the log tables: equal components have equal orders, and derivatives are those of one order.
-
-    Examples
-    --------
-    >>> from isinglass.graph.builders import chain_graph
-    >>> random_schedule(chain_graph(4, 2), 0, 0).tolist()
-    [2, 0, 1]
-    >>> random_schedule(chain_graph(4, 2).repeat(2), 0, 0).tolist()
-    [2, 0, 1, 5, 3, 4]
-    """
-    members, first = graph.cached("links of components", lambda: _members(graph))
-    sizes, sequence = np.diff(first), np.empty(len(members), np.int64)
-    for size in np.unique(sizes).tolist():
-        order = np.random.default_rng([seed, t]).permutation(size)
-        starts = first[:-1][sizes == size, None]
-        sequence[starts + np.arange(size)] = members[starts + order]
-    return sequence
-
-
-def _members(graph: FactorGraph) -> tuple[IntArray, IntArray]:
-    """Return the links, component after component, and where each component begins."""
-    component = edges_of(graph).component
-    members = np.argsort(component, kind="stable")
-    return members, np.searchsorted(component[members], np.arange(graph.n_components + 1)).astype(np.int64)
 
 
 def _sweeps(graph: FactorGraph) -> IntArray:

@@ -211,10 +211,6 @@ class Algorithm(RemovedOptions, ABC):
         expected = f"{' or '.join(map(repr, able))}, where {next(iter(values))!r} is learned"
         raise InputError("inference", expected, repr(self.name))
 
-    def fixed(self, potentials: Potentials) -> Algorithm:
-        """Return a copy whose data-dependent options are fixed, so that derivatives treat them as constants."""
-        return self
-
     def linearised(self, result: Result) -> FixedPoint:
         """Return the fixed-point equations that a converged result solves, for derivatives."""
         raise InputError("algorithm", "one with fixed-point equations", repr(self.name), with_fact("implicit"))

@@ -51,7 +51,6 @@ def covariance(result: Result, algorithm: Algorithm, i: int, j: int) -> FloatArr
     if not result.info.converged:
         raise refused("an inference that converged", f"residual {result.info.residual:.2g}", "raise max_iter")
     graph, first = result.potentials.graph, first_states(result.potentials.graph)
-    chosen = algorithm.fixed(result.potentials)
     where = _slot_of(graph, j)
     found = np.zeros((int(graph.cards[i]), int(graph.cards[j])))
     if where is None:  # no factor holds j
@@ -60,7 +59,7 @@ def covariance(result: Result, algorithm: Algorithm, i: int, j: int) -> FloatArr
     for a in range(len(found) - 1):
         field = np.zeros(int(first[-1]))
         field[first[i] + a] = 1.0
-        run = partial(settled, chosen, result)
+        run = partial(settled, algorithm, result)
         slopes = along_beliefs(run, _untied(result.potentials), np.zeros(graph.n_components), field, nothing).log_tables
         table = np.asarray(slopes[where[0]])
         found[a] = table.sum(axis=tuple(k for k in range(table.ndim) if k != where[1]))

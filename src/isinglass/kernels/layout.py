@@ -15,10 +15,9 @@ import numpy as np
 from isinglass.typing import Array, FloatArray, IntArray, Mask
 
 SAFE = 1e-290  # the smallest linear value that is trusted; below it a product counts as an underflow
-SAFE_NARROW = 1e-25  # the same of float32: one over it, times a derivative, is still far from an overflow
 LANES = 8  # sites of a binary grid that are updated together
 STRIP = 32  # rows of a large grid that are turned at a time; the last strip may have up to LANES - 1 more
-WIDE, NARROW = np.dtype(np.float64), np.dtype(np.float32)
+WIDE = np.dtype(np.float64)
 
 Semiring = tuple[()] | tuple[int]
 """In which arithmetic messages are computed. The length of the tuple is part of its type, so that linear values and
@@ -206,10 +205,7 @@ class GridBeliefBars(NamedTuple):
 
 
 class SweepWork(NamedTuple):
-    """Working memory for one grid; planes are (states, rows, columns), strips (states, columns, some rows).
-
-    Float64, or float32, as the messages are.
-    """
+    """Working memory for one grid; planes are (states, rows, columns), strips (states, columns, some rows)."""
 
     up: FloatArray  # U1
     down: FloatArray  # D1
@@ -221,5 +217,5 @@ class SweepWork(NamedTuple):
     up_bar: FloatArray  # and derivatives of the same
     down_bar: FloatArray
     strip_bars: FloatArray  # (3, ...) of phi U1 D1, L1, R1
-    sums: FloatArray  # (chunks, 4, LANES) by entries of a shared table, in lanes; always float64
+    sums: FloatArray  # (chunks, 4, LANES) by entries of a shared table, in lanes
     masks: FloatArray  # (LANES, LANES) entry i, j is one where i <= j, else zero

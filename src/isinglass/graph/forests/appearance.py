@@ -4,21 +4,18 @@ The links of a graph (factors of arity two or more) are thinned to a *maximal ac
 probability that link a is in it is its appearance probability rho_a. Any such distribution makes the
 tree-reweighted log Z an upper bound (Wainwright, Jaakkola and Willsky 2005), as long as every rho_a is positive.
 
-Where all links of a connected part are pairs, the subset is a uniform spanning tree. Its blocks (links joined by
-cycles) are thinned independently of each other:
+Where all links of a connected part are pairs, the subset is a spanning tree, a uniform one in blocks of up to DENSE
+variables. Blocks (links joined by cycles) are thinned independently of each other:
 
 - A bridge is in every spanning tree: rho = 1, by the search for blocks and not by a threshold.
 - A cycle of n links misses one of them: rho = 1 - 1/n.
 - Up to DENSE variables, rho_e is the effective resistance of link e, (1_i - 1_j)' L^+ (1_i - 1_j) with L the
   Laplacian of the block (Kirchhoff 1847).
-- Above, rho_e is the share of trees, drawn by Wilson's algorithm, that link e is in.
 
-With factors of higher arity there is no such calculus: links are added in a random order, each if its variables lie
-in different trees so far. So are those of a large block on which random walks take too long.
-
-However they were drawn, links that are in none of the trees (or subsets) are covered by further ones, which take such
-links first. Every tree, whether drawn or added to cover, then has the same weight: rho is the mean of indicators of
-spanning trees, that is, of a true distribution over them, close to the uniform one.
+With factors of higher arity, and in larger blocks, links are added in a random order, each if its variables lie in
+different trees so far, and rho_a is the share of such subsets. Links that are in none of them are covered by further
+subsets, which take such links first. Every subset then has the same weight: rho is the mean of indicators of acyclic
+subsets, that is, of a true distribution over them.
 """
 
 from __future__ import annotations
@@ -38,10 +35,7 @@ from isinglass.typing import FloatArray, IntArray
 DENSE = 5000  # variables of a block up to which resistances are computed
 LONG = 1000  # variables above which Ctrl-C can interrupt the inverse
 DRAWS = 200  # acyclic subsets by random order
-TREES = 100  # by random walks: a share of a hundred has a standard deviation of at most 0.05, which changes the bound
-# by little, as the errors of many links cancel in it, and never makes it invalid
-VISITS = 10  # trees that contain a link, on average, at least: dense graphs need more trees
-STEPS = 200_000_000  # of random walks in one block, some five seconds; fewer trees are drawn where they do not suffice
+LEAST, LINKS = 20, 10_000_000  # draws of the largest graphs, and links to look at in all
 
 
 def appearance_probabilities(graph: FactorGraph, random_state: int = 0) -> FloatArray:
@@ -105,7 +99,7 @@ def _of_block(pairs: IntArray, n: int, seed: int, known: dict[bytes, FloatArray]
         return np.full(n, (n - 1) / n)
     key = pairs.tobytes()
     if key not in known:
-        known[key] = _resistances(pairs, n) if n <= DENSE else _of_trees(pairs, n, np.random.default_rng(seed))
+        known[key] = _resistances(pairs, n) if n <= DENSE else _of_long_block(pairs, n, np.random.default_rng(seed))
     return known[key]
 
 
@@ -127,23 +121,9 @@ def _resistances(pairs: IntArray, n: int) -> FloatArray:
     return np.minimum(rho, (n - 1) / n)
 
 
-def _of_trees(pairs: IntArray, n: int, rng: np.random.Generator) -> FloatArray:
-    """Return shares of uniform spanning trees; the root of each is a random end of a random link."""
-    from isinglass.graph.forests.blocks import adjacency
-    from isinglass.graph.forests.wilson import spanning_tree
-
-    first, neighbour, link = adjacency(pairs, n)
-    wanted = max(TREES, -(-VISITS * len(pairs) // (n - 1)))
-    count, draws, left = np.zeros(len(pairs), np.int64), 0, STEPS
-    while draws < wanted:
-        tree, steps = spanning_tree(first, neighbour, link, neighbour[rng.integers(len(neighbour))], rng, left)
-        left -= steps
-        if not len(tree):
-            break
-        count[tree] += 1
-        draws += 1
-    scopes = np.arange(0, 2 * len(pairs) + 1, 2), pairs.ravel(), n
-    return _covered(count, draws, *scopes, rng) if draws else _of_subsets(*scopes, rng)
+def _of_long_block(pairs: IntArray, n: int, rng: np.random.Generator) -> FloatArray:
+    """Return shares of spanning trees, each by a random order of the links."""
+    return _of_subsets(np.arange(0, 2 * len(pairs) + 1, 2), pairs.ravel(), n, rng)
 
 
 def _of_subsets(first: IntArray, flat: IntArray, n: int, rng: np.random.Generator) -> FloatArray:
@@ -151,9 +131,10 @@ def _of_subsets(first: IntArray, flat: IntArray, n: int, rng: np.random.Generato
     from isinglass.graph.forests.acyclic import acyclic_subset
 
     count = np.zeros(len(first) - 1, np.int64)
-    for _ in range(DRAWS):
+    draws = min(DRAWS, max(LEAST, LINKS // len(count)))
+    for _ in range(draws):
         count += acyclic_subset(first, flat, rng.permutation(len(count)), n)
-    return _covered(count, DRAWS, first, flat, n, rng)
+    return _covered(count, draws, first, flat, n, rng)
 
 
 def _covered(

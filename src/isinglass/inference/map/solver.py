@@ -123,9 +123,8 @@ def _require_provable(reduction: Reduction, solver: str) -> None:
     """Refuse finite entries so large that the rounding of scores and bounds could pass for a proof."""
     p = reduction.potentials
     for group, tables, ids in zip(p.graph.groups, p.groups, p.table_ids, strict=True):
-        over = (np.abs(tables) > TOO_LARGE) & np.isfinite(tables)
-        rows: Mask = np.max(over.reshape(len(tables), group.table_size), axis=1, initial=False)
-        bad = np.flatnonzero(rows[ids])
+        over: Mask = (np.abs(tables) > TOO_LARGE) & np.isfinite(tables)
+        bad = np.flatnonzero(np.any(over.reshape(len(tables), group.table_size), axis=1)[ids])
         if len(bad):
             expected = f"finite log-potentials of at most {TOO_LARGE:g} in size, for {solver!r}"
             got = f"a larger one in {reduction.factor_text(int(group.factors[bad[0]]))}"

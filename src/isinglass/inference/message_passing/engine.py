@@ -3,8 +3,7 @@
 One engine serves belief propagation, tree-reweighting and fractional belief propagation (counting numbers), the sum
 and the max semiring, and every schedule. Each component of the graph (example of a batch) converges, stops and
 underflows independently of the others. A run uses linear values; components in which a product underflowed are run
-again with logarithms (where float32 was asked for, with float64 before that). The tape holds the messages that were
-overwritten, for the backward pass.
+again with logarithms. The tape holds the messages that were overwritten, for the backward pass.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ from isinglass.potentials import Potentials
 from isinglass.runtime.compilation.calls import Calls
 from isinglass.runtime.deferring import deferred
 from isinglass.runtime.threads import team
-from isinglass.typing import Array, DType, IntArray, Mask
+from isinglass.typing import Array, IntArray, Mask
 
 
 class Engine:
@@ -121,8 +120,8 @@ class Engine:
         return outcome
 
     def begun(self, part: Part) -> tuple[Run, Move]:
-        """Return the run of a part in the first arithmetic of the plan, and its move, before any iteration."""
-        run = self._prepared(*self.plan.arithmetics[0], part.wanted, self._spans(part)[0], part.settled)
+        """Return the run of a part in the first semiring of the plan, and its move, before any iteration."""
+        run = self._prepared(self.plan.semirings[0], part.wanted, self._spans(part)[0], part.settled)
         return run, self._move(run, part.schedule)
 
     def _spans(self, part: Part) -> list[Span]:
@@ -157,21 +156,19 @@ class Engine:
         outcome: Outcome,
         progress: Progress | None,
     ) -> list[tuple[Run, Tape | None]]:
-        """Run the components of a span, those that underflowed again in the next arithmetic of the plan."""
+        """Run the components of a span, those that underflowed again in the next semiring of the plan."""
         inside = np.zeros(len(part.wanted), bool)
         inside[span.first_component : span.last_component] = True
         wanted = part.wanted & inside
         runs: list[tuple[Run, Tape | None]] = []
-        for semiring, dtype in self.plan.arithmetics:
+        for semiring in self.plan.semirings:
             if wanted.any():
-                run = self._prepared(semiring, dtype, wanted, span, part.settled)
+                run = self._prepared(semiring, wanted, span, part.settled)
                 run.variables = outcome.variables
                 memory = None if tape is None else Tape() if tape == "full" else MarkedTape()
                 flagged = np.zeros(len(wanted), bool)
                 if run.is_linear:
                     flagged |= self.low & wanted
-                if run.is_narrow:
-                    flagged |= wanted & ~run.back.positive(run)
                 move = self._iterate(run, part, flagged, outcome, memory, progress)
                 self.reading.read(run, move, flagged, outcome)
                 run.wanted = wanted & ~flagged
@@ -179,7 +176,7 @@ class Engine:
                 wanted = wanted & flagged
         return runs
 
-    def _prepared(self, semiring: Semiring, in_planes: DType, wanted: Mask, span: Span, settled: bool) -> Run:
+    def _prepared(self, semiring: Semiring, wanted: Mask, span: Span, settled: bool) -> Run:
         edges, dtype = self.edges, self.potentials.dtype
         pool, raising = pool_of(self.graph), np.zeros(0)
         plain = is_linear(semiring) and dtype.kind == "f"
@@ -211,7 +208,6 @@ class Engine:
             spread=self.spread if whole else team(1),
             shares=shares if whole and self.spread.threads > 1 and len(shares) > 1 else [],
             calls=Calls(same=len(self.models) == 1),
-            in_planes=in_planes,
             uniform=self.initial is None,
         )
         pool.give_back_with(run, run.n)
@@ -237,10 +233,10 @@ class Engine:
         if schedule == "residual":
             by_tolerance, every = self.plan.iterations is None, np.arange(len(self.edges.size))
             if by_tolerance and self.potentials.dtype.kind == "c":  # imaginary parts move where real ones stand still
-                return LinkSequence(lambda t: every)
-            return LargestResidual(lambda t: every, by_tolerance)
+                return LinkSequence(lambda: every)
+            return LargestResidual(lambda: every, by_tolerance)
         if schedule == "grid":
-            links = LinkSequence(lambda t: grid_schedule(self.graph))
+            links = LinkSequence(lambda: grid_schedule(self.graph))
             return GridSweep.of(self.graph, run, links) or links
         if callable(schedule):
             return LinkSequence(schedule)

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from isinglass.kernels.layout import LOG_MAX, LOG_SUM, SUM, WIDE, Semiring
-from isinglass.typing import DType, FloatArray, IntArray, Mask
+from isinglass.kernels.layout import LOG_MAX, LOG_SUM, SUM, Semiring
+from isinglass.typing import FloatArray, IntArray, Mask
 
-Schedule = Literal["flooding", "residual", "grid"] | Callable[[int], IntArray]
-"""All links at once, by residual, the sweep of a grid, or the sequence of links of each iteration, by a function."""
+Schedule = Literal["flooding", "residual", "grid"] | Callable[[], IntArray]
+"""All links at once, by residual, the sweep of a grid, or the sequence of links of an iteration, by a function."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +49,6 @@ class Plan:
         The max semiring.
     threads : int
         How many may work on the components in parallel.
-    dtype : dtype
-        In which the loops for regular grids keep messages; float32 only where they can (see `algorithms.narrow`).
     """
 
     parts: list[Part]
@@ -62,11 +60,8 @@ class Plan:
     max_iter: int
     maximise: bool = False
     threads: int = 1
-    dtype: DType = WIDE
 
     @property
-    def arithmetics(self) -> list[tuple[Semiring, DType]]:
-        """Semiring and dtype in planes that components are run with; if a product underflows, with the next ones."""
-        if self.maximise:
-            return [(LOG_MAX, WIDE)]
-        return [(SUM, dtype) for dtype in dict.fromkeys((self.dtype, WIDE))] + [(LOG_SUM, WIDE)]
+    def semirings(self) -> tuple[Semiring, ...]:
+        """Those that components are run with, one after the other: with the next one, if a product underflows."""
+        return (LOG_MAX,) if self.maximise else (SUM, LOG_SUM)

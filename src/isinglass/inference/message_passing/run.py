@@ -16,7 +16,7 @@ from isinglass.graph.message_graph import edges_of
 from isinglass.inference.message_passing.model.table_places import TablePlaces
 from isinglass.inference.message_passing.shares import Share
 from isinglass.kernels.backend import MessagePassingKernels
-from isinglass.kernels.layout import NARROW, WIDE, Bars, Edges, Scratch, Semiring, Span, Status, Values, is_linear
+from isinglass.kernels.layout import Bars, Edges, Scratch, Semiring, Span, Status, Values, is_linear
 from isinglass.runtime.array_pool import Pool
 from isinglass.runtime.compilation.calls import Calls
 from isinglass.runtime.deferring import defer
@@ -56,7 +56,6 @@ class Run:
     spread: ThreadMap  # the threads that share its work
     shares: list[Share]  # the parts of the graph that they work on; none for a single thread
     calls: Calls  # of loops in its iterations
-    in_planes: DType = WIDE  # of messages, and of derivatives by them, in planes
     uniform: bool = False  # whether m starts uniform
     spare: Array | None = None  # a second array for messages, where no tape keeps them
     variables: Array | None = None  # where the beliefs of variables are read out to
@@ -75,11 +74,6 @@ class Run:
     def is_plain(self) -> bool:
         """Whether messages are linear, without damping and powers: what loops for special graphs expect."""
         return self.is_linear and self.damping == 0 and not len(self.scratch.own)
-
-    @property
-    def is_narrow(self) -> bool:
-        """Whether messages in planes are float32; every component that it keeps is in planes then."""
-        return self.in_planes == NARROW
 
     def values(self, t: int) -> Values:
         """Return the model of iteration t."""

@@ -188,7 +188,7 @@ def component_sums(spread: ThreadMap, component: IntArray, starts: IntArray | No
 
 def copy(spread: ThreadMap, out: Array, values: Array | float) -> None:
     """Copy values into an array of any strides."""
-    _along(spread, out, values, lambda one, two: np.copyto(one, two))  # rounds float64 to float32, if it must
+    _along(spread, out, values, lambda one, two: np.copyto(one, two))
 
 
 def logarithms(spread: ThreadMap, values: Array) -> Array:
@@ -198,9 +198,9 @@ def logarithms(spread: ThreadMap, values: Array) -> Array:
     return out
 
 
-def copied(spread: ThreadMap, values: Array, dtype: DType | None = None) -> Array:
-    """Return a copy of a flat array, of the same dtype or another."""
-    out = np.empty_like(values, dtype)
+def copied(spread: ThreadMap, values: Array) -> Array:
+    """Return a copy of a flat array."""
+    out = np.empty_like(values)
     copy(spread, out, values)
     return out
 

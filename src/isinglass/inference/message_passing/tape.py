@@ -65,7 +65,7 @@ class MarkedTape(Tape):
                 return
         if self.done:
             self.done[-1][0].finish(run)
-        self.marks[t] = copied(run.spread, run.m, run.in_planes if run.is_narrow else None)  # which loses nothing
+        self.marks[t] = copied(run.spread, run.m)
 
     def after(self, step: Step) -> None:
         """Keep which components moved; masks that do not change are shared."""
@@ -83,7 +83,7 @@ class MarkedTape(Tape):
         """Recompute the iterations from each mark, last mark first."""
         last = len(self.done)
         for mark in sorted(self.marks, reverse=True):
-            run.m, run.uniform = copied(run.spread, self.marks[mark], run.m.dtype), False
+            run.m, run.uniform = copied(run.spread, self.marks[mark]), False
             steps: list[Step] = []
             for t in range(mark, last):
                 move, active = self.done[t]

@@ -186,6 +186,7 @@ def algorithm_of(crf: Any) -> Algorithm:
     if crf.iterations is not None and not is_automatic(crf.iterations):
         options["iterations"] = _number_of_iterations(crf.iterations)
     if getattr(crf, "schedule", None) is not None:
+        refuse_removed(f"schedule={crf.schedule!r}")
         expected = f"one of {', '.join(map(repr, SCHEDULES))}"
         require(crf.schedule in SCHEDULES, "schedule", expected, repr(crf.schedule), "'grid' is the sweep over images")
         if _has_schedule(crf.inference):
@@ -334,7 +335,7 @@ def _with_parameters(chosen: GraphChoices) -> int:
     """Return how many iterations have parameters of their own, or say why they cannot."""
     algorithm = chosen.algorithm
     if not algorithm.takes_stages:
-        got, remedy = f"True with inference {algorithm.name!r}", "use message passing with fixed weights, such as 'bp'"
+        got, remedy = f"True with inference {algorithm.name!r}", "use message passing, such as 'bp'"
     elif algorithm.iterations is None:
         got, remedy = "True without a number of iterations", "give iterations"
     elif chosen.loss.facts.uses != "beliefs":

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import Field, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import partial
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import Any
@@ -73,16 +73,11 @@ def _parts(value: Any) -> Iterator[bytes]:
         yield _digest((type(value).__module__, type(value).__qualname__, _options(value)))
 
 
-def _is_told(value: Any, field: Field[Any]) -> bool:
-    """Tell whether an option counts; "unless default": one that older versions did not have."""
-    marked = field.metadata.get("fingerprint", True)
-    return getattr(value, field.name) != field.default if marked == "unless default" else bool(marked)
-
-
 def _options(value: Any) -> Any:
     """Return the options of an object by name; text where it has none."""
     if is_dataclass(value):
-        found = {field.name: getattr(value, field.name) for field in fields(value) if _is_told(value, field)}
+        told = (field.name for field in fields(value) if field.metadata.get("fingerprint", True))
+        found = {name: getattr(value, name) for name in told}
         found.pop("n_jobs", None)  # however many: they change no bit
     elif hasattr(value, "__dict__"):
         found = vars(value)

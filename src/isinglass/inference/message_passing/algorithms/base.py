@@ -14,7 +14,7 @@ import numpy as np
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.message_graph import edges_of
-from isinglass.graph.schedules import grid_schedule, random_schedule, tree_schedule
+from isinglass.graph.schedules import grid_schedule, tree_schedule
 from isinglass.inference.algorithm import (
     Algorithm,
     BeliefsOfCopies,
@@ -39,11 +39,12 @@ from isinglass.inference.message_passing.plan import Part, Plan, Schedule
 from isinglass.inference.message_passing.reverse import Cotangents, gradients, messages_back
 from isinglass.inference.result import Bound, FactorBeliefs, Info, Result, VariableBeliefs
 from isinglass.potentials import Potentials
+from isinglass.removed import refuse_removed
 from isinglass.runtime.deferring import deferred
 from isinglass.typing import Array, FloatArray, Mask
 from isinglass.validation import bytes_text, flag, jobs_of, number, whole_number
 
-SCHEDULES = ("auto", "flooding", "tree", "grid", "sequential", "random", "residual")
+SCHEDULES = ("auto", "flooding", "tree", "grid", "sequential", "residual")
 
 RUNAWAY = (
     "log_z is not that of any beliefs: logarithms of messages grow without end, which hard zeros in loops can cause; "
@@ -71,13 +72,12 @@ class MessagePassing(Algorithm):
         The maximal number of iterations.
     damping : float
         In [0, 1): the weight of the old message in a geometric mean with the new one.
-    schedule : {"auto", "flooding", "tree", "grid", "sequential", "random", "residual"}
+    schedule : {"auto", "flooding", "tree", "grid", "sequential", "residual"}
         The order of updates. "auto" is flooding; on forests, unless `iterations` is given, it is one undamped pass from
         the leaves to the root and back, which is exact. "residual" updates every factor once, then always the one whose
-        messages would change most; with `iterations`, factors whose changes are within `tol` take turns. "random" draws
-        the order of each component.
+        messages would change most; with `iterations`, factors whose changes are within `tol` take turns.
     random_state : int
-        Seed of the random schedule and of `start_noise`.
+        Seed of `start_noise`.
     start_noise : float
         Standard deviation of the initial log-messages. By default the initial messages are uniform, which can be an
         unstable fixed point of a symmetric model. A little noise, such as 1e-3, avoids it.
@@ -252,7 +252,7 @@ class MessagePassing(Algorithm):
         if counting is not ones_of(graph):
             trees[edges_of(graph).component[counting != 1]] = False
         one_is_enough = self.iterations is None
-        tree = Part(trees, lambda t: tree_schedule(graph), settled=one_is_enough)
+        tree = Part(trees, lambda: tree_schedule(graph), settled=one_is_enough)
         if self.schedule == "auto":
             return [tree, Part(~trees, "flooding")] if one_is_enough else [Part(everything, "flooding")]
         if self.schedule == "tree":
@@ -264,17 +264,13 @@ class MessagePassing(Algorithm):
         choices: dict[str, Schedule] = {
             "flooding": "flooding",
             "grid": "grid",
-            "sequential": lambda t: np.arange(len(counting)),
-            "random": self._random_sequence(graph),
+            "sequential": lambda: np.arange(len(counting)),
             "residual": "residual",
         }
         if self.schedule not in choices:
+            refuse_removed(f"schedule={self.schedule!r}")
             raise InputError("schedule", " or ".join(map(repr, SCHEDULES)), repr(self.schedule))
         return [Part(everything, choices[self.schedule])]
-
-    def _random_sequence(self, graph: FactorGraph) -> Schedule:
-        seed = whole_number(self.random_state, "random_state")
-        return lambda t: random_schedule(graph, seed, t)
 
     def _info(self, potentials: Potentials, outcome: Outcome) -> Info:
         return Info(

@@ -63,7 +63,7 @@ class Copies:
         model, sheets = self.move.models[0], self.move.sheets
         return self.move.kernels.sweep_copies(
             values, z, self.start, _planes(sheets), sheets.steps, self.engine.plan.iterations, model.across,
-            model.along, sweep_room(sheets, WIDE, self.run.pool, self), model.limits[0], model.own, model.lanes,
+            model.along, sweep_room(sheets, self.run.pool, self), model.limit, model.own, model.lanes,
         )  # fmt: skip
 
 
@@ -88,8 +88,8 @@ def copies_of(potentials: Potentials, plan: Plan) -> Copies | None:
     True
     """
     given, graph, iterations = only_unary(potentials), potentials.graph, plan.iterations
-    plain = plan.dtype == WIDE and [part.schedule for part in plan.parts] == ["grid"]
-    if not (iterations and plain) or given is None or graph.n_components != 1 or potentials.dtype.kind != "f":
+    by_lines = [part.schedule for part in plan.parts] == ["grid"]
+    if not (iterations and by_lines) or given is None or graph.n_components != 1 or potentials.dtype.kind != "f":
         return None
     groups = [np.zeros_like(tables) if tables is given else tables for tables in potentials.groups]
     engine = Engine([Potentials._build(graph, groups, potentials.table_ids, {})], plan)

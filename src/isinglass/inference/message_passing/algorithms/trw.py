@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
-from isinglass.graph.factor_graph import FactorGraph
+from isinglass.graph.factor_graph import FactorGraph, iter_groups
 from isinglass.graph.forests.appearance import appearance_probabilities
+from isinglass.graph.layout import first_states
 from isinglass.graph.message_graph import edges_of
 from isinglass.inference.algorithm import Facts, Progress, Taping, register
 from isinglass.inference.message_passing.algorithms.base import MessagePassing, is_exact
@@ -23,13 +24,16 @@ from isinglass.inference.message_passing.algorithms.learned import (
     unbounded,
     with_learned,
 )
-from isinglass.inference.message_passing.algorithms.reweighting import WeightSearch, is_bound, search_weights
 from isinglass.inference.message_passing.outcome import Outcome
 from isinglass.inference.result import Bound, Result
 from isinglass.potentials import Potentials
+from isinglass.removed import refuse_removed
 from isinglass.runtime.deferring import twin
-from isinglass.typing import Array, FloatArray
-from isinglass.validation import number, real_numbers, whole_number
+from isinglass.segments import sum_at
+from isinglass.typing import Array, FloatArray, Mask
+from isinglass.validation import real_numbers, whole_number
+
+CERTAIN = 1e-6  # how far above log_z, relative to it (or to one), log Z may be by its certificate
 
 
 @register
@@ -42,18 +46,9 @@ class TreeReweighted(MessagePassing):
 
     Parameters
     ----------
-    weights : array (factors,) or "optimised", optional
+    weights : array (factors,), optional
         The edge appearance probability of each factor, in (0, 1]; factors of arity below two are ignored. By default
-        the probability of being in a random spanning forest (see `graph.forests.appearance`). "optimised" starts from
-        the default and lowers the bound by Frank-Wolfe steps, each with a few iterations of message passing (see
-        `algorithms.reweighting`). Inference with the weights found then continues from the messages of the
-        search; with `iterations`, `init` or a tape it runs as if the weights had been given. Gradients treat the
-        weights as constants: they do not go through the search.
-    weight_steps : int
-        The maximal number of Frank-Wolfe steps for each component.
-    weight_tol : float
-        The search of a component ends when the duality gap proves that its bound is within this many nats of the
-        lowest one.
+        the probability of being in a random spanning forest (see `graph.forests.appearance`).
     iterations, tol, max_iter, damping, schedule, random_state, start_noise, check_stability, reuse, n_jobs
         As for all message-passing algorithms; see `BeliefPropagation`.
 
@@ -64,14 +59,10 @@ class TreeReweighted(MessagePassing):
     >>> r = ig.infer(p, "trw")
     >>> r.info.bound, bool(r.log_z >= ig.infer(p, "exact").log_z)
     ('upper', True)
-    >>> bool(ig.infer(p, "trw", weights="optimised").log_z < r.log_z)
-    True
     """
 
     damping: float = 0.3
     weights: ArrayLike | None = None
-    weight_steps: int = 20
-    weight_tol: float = 1e-3
 
     name: ClassVar[str] = "trw"
     facts: ClassVar[Facts] = replace(
@@ -80,17 +71,12 @@ class TreeReweighted(MessagePassing):
         bound="upper",
     )
 
-    @property
-    def takes_stages(self) -> bool:
-        """Whether each iteration can have potentials of its own: not with weights that depend on them."""
-        return not self._optimises()
-
     def counting(self, potentials: Potentials) -> FloatArray:
-        """Return the given weights, the appearance probabilities, or the optimised weights."""
+        """Return the given weights, or the appearance probabilities."""
         if self.weights is None:
             return appearance_probabilities(potentials.graph, whole_number(self.random_state, "random_state"))
-        if self._optimises():
-            return self.optimise(potentials).weights[edges_of(potentials.graph).link_factor]
+        if isinstance(self.weights, str):
+            refuse_removed(f"weights={self.weights!r}")
         weights = _of_links(potentials, self.weights, "weights")
         if (weights > 1).any():
             raise InputError("weights", "probabilities of at most one", f"{weights.max():g}")
@@ -103,53 +89,6 @@ class TreeReweighted(MessagePassing):
             return "exact"
         proved = outcome.converged.all() and is_bound(potentials.graph, counting, outcome).all()
         return "upper" if proved else None
-
-    def run_stages(
-        self,
-        stages: Sequence[Potentials],
-        progress: Progress | None = None,
-        tape: Taping = False,
-        init: Result | None = None,
-    ) -> Result:
-        """Pass messages and read out the beliefs, after the search for weights if there is one."""
-        if not self._optimises():
-            return super().run_stages(stages, progress, tape, init)
-        if len(stages) > 1:
-            raise InputError("weights", "given ones, with potentials for each iteration", "'optimised'")
-        initial = self._start(stages[0], init)
-        found = self.optimise(stages[0], progress)
-        if initial is None and self.iterations is None and not tape:
-            initial = found.messages
-        return replace(self, weights=found.weights)._result(stages, progress, tape, initial)
-
-    def fixed(self, potentials: Potentials) -> TreeReweighted:
-        """Return it with the weights that it would search for."""
-        return replace(self, weights=self.optimise(potentials).weights) if self._optimises() else self
-
-    def optimise(self, potentials: Potentials, progress: Progress | None = None) -> WeightSearch:
-        """Search for weights with a tighter (lower) upper bound, starting from the given or the default weights.
-
-        Returns
-        -------
-        WeightSearch
-            It has `weights`, which can be used for this or similar potentials, `bounds` and `gap`.
-
-        Examples
-        --------
-        >>> import isinglass as ig
-        >>> p = ig.Potentials.from_groups(ig.grid_graph(3, 3, 2), [np.zeros((9, 2)), np.eye(2)[None]])
-        >>> found = ig.TreeReweighted().optimise(p)
-        >>> bool((np.diff(found.bounds[:, 0]) <= 0).all()), found.weights.shape
-        (True, (21,))
-        """
-        steps, tol = whole_number(self.weight_steps, "weight_steps"), number(self.weight_tol, "weight_tol", 0, np.inf)
-        start = replace(self, weights=None) if self._optimises() else self
-        return search_weights(potentials, start._plan(potentials), steps, tol, progress)
-
-    def _optimises(self) -> bool:
-        if isinstance(self.weights, str) and self.weights != "optimised":
-            raise InputError("weights", "None, 'optimised' or probabilities", repr(self.weights))
-        return isinstance(self.weights, str)
 
 
 @register
@@ -232,3 +171,41 @@ def _of_links(potentials: Potentials, given: ArrayLike, argument: str) -> FloatA
         remedy = "to leave a factor out, give it a table of zeros"
         raise InputError(argument, "positive numbers", f"{chosen.min():g}", remedy)
     return chosen
+
+
+def is_bound(graph: FactorGraph, weights: FloatArray, outcome: Outcome) -> Mask:
+    """Tell of which components log_z is certainly an upper bound, but for a part CERTAIN of it."""
+    above = log_z_above(graph, weights, outcome.variables, outcome.factors)
+    certain: Mask = above <= CERTAIN * np.maximum(1.0, np.abs(outcome.component_log_z))
+    return certain
+
+
+def log_z_above(graph: FactorGraph, weights: FloatArray, variables: Array, factors: Array) -> FloatArray:
+    """Return how far log Z of each component can be above what flat beliefs with these weights of links say.
+
+    Small changes of messages alone do not prove a bound: potentials of very different size can cause them, too.
+    Whatever the messages are, the beliefs reparametrise the model, p(x) ~ prod_i b_i prod_a (b_a / prod_{i in a}
+    b_i)^rho_a; by Jensen's inequality and elimination of each acyclic set from its leaves,
+
+        log Z  <=  log_z + sum_a rho_a log r_a,      r_a  =  max over i in a and x_i of  b_a(x_i) / b_i(x_i)   >=  1,
+
+    with log_z as read out of any messages.
+    """
+    edges, first = edges_of(graph), first_states(graph)
+    ratio = np.ones(graph.n_factors)
+    for group, part in iter_groups(graph):
+        if group.arity < 2 or not len(group):
+            continue
+        table = factors.real[part].reshape(len(group), *group.shape)
+        for slot, card in enumerate(group.shape):
+            mine, own = _marginal(table, slot), variables.real[first[group.scopes[:, slot]][:, None] + np.arange(card)]
+            with np.errstate(divide="ignore", over="ignore"):
+                ratios = np.divide(mine, own, out=np.zeros_like(mine), where=mine > 0)
+            ratio[group.factors] = np.maximum(ratio[group.factors], ratios.max(axis=1))
+    return sum_at(edges.component, weights * np.log(ratio[edges.link_factor]), graph.n_components)
+
+
+def _marginal(tables: Array, slot: int) -> Array:
+    """Sum tables (factors, k_1, ..., k_r) over all slots but one."""
+    marginal: Array = tables.sum(axis=tuple(k for k in range(1, tables.ndim) if k != slot + 1))
+    return marginal

@@ -5,7 +5,7 @@ one of `adjoints`, link by link. They sum in different orders, so their results 
 choice of the loop depends only on the structure and the numbers of the component, not on the batch or on the loop that
 computed its messages (those all give the same bits):
 
-    planes   a regular grid, real potentials, no hard zeros; a run with float32 has no others
+    planes   a regular grid, real potentials, no hard zeros
     pairs    factors of at most two variables
     links    anything else; with damping, counting numbers, derivatives by these, or logarithms: every component
 """
@@ -58,7 +58,7 @@ class FloodBack:
             self.laid_out = []
             kernels = run.kernels.grids if run.dtype.kind == "f" else None
             for lattice in () if kernels is None else lattices_of(self.graph):
-                mine = np.ones(len(lattice.members), bool) if run.is_narrow else self.positive(run)[lattice.members]
+                mine = self.positive(run)[lattice.members]
                 if kernels is not None and mine.any():
                     self.laid_out.append(Grids.of(part_of(self.graph, lattice, mine), run, kernels))
         return self.laid_out
@@ -92,7 +92,7 @@ class FloodBack:
 
     def read_out_back(self, run: Run, beliefs: Array, beliefs_bar: Array, bars: Derivatives) -> bool:
         """Carry derivatives by beliefs to messages in planes, if those of all variables are there."""
-        if not run.is_plain or run.is_narrow or len(bars.counting) or len(self.grids(run)) != 1:
+        if not run.is_plain or len(bars.counting) or len(self.grids(run)) != 1:
             return False
         (grids,) = self.grids(run)
         if len(grids.lattice.members) < len(run.wanted) or not grids.lattice.in_order:

@@ -21,7 +21,7 @@ from isinglass.inference.message_passing.moves.planes import (
 )
 from isinglass.inference.message_passing.run import Derivatives, Run, Step
 from isinglass.kernels.backend import GridKernels
-from isinglass.kernels.layout import GridBeliefBars
+from isinglass.kernels.layout import WIDE, GridBeliefBars
 from isinglass.runtime.deferring import deferred
 from isinglass.runtime.threads import ThreadMap
 from isinglass.typing import FloatArray, IntArray, Mask
@@ -78,7 +78,7 @@ class GridBars:
             write_borders(run.spread, lattice, planes, 0, inside=False)
 
         def planes() -> FloatArray:
-            return run.pool.take_with(_silent(lattice), lattice.shape, run.in_planes, fill)
+            return run.pool.take_with(_silent(lattice), lattice.shape, WIDE, fill)
 
         self.spare = planes() if self.grids.is_large else None
         return planes()
@@ -173,7 +173,7 @@ class GridBars:
     def planes_of(self, m: FloatArray, run: Run) -> FloatArray:
         """Return the messages of edges in planes, which the next call overwrites."""
         if self.source is None:
-            self.source = run.pool.take(self.grids.lattice.shape, run.in_planes)
+            self.source = run.pool.take(self.grids.lattice.shape, WIDE)
             shares.fill(run.spread, self.source, 1)
             run.pool.give_back_with(self, self.source)
         self.grids.lattice.spread(self.grids.kernels, run.spread, m, self.source)

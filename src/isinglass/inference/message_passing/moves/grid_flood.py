@@ -87,7 +87,7 @@ class GridFlood(PlaneMove, Flooding):
 
     def _can_read_out(self, run: Run, status: Status) -> bool:
         """Tell whether loops may read out beliefs of variables."""
-        plain = not self.is_large and not run.is_narrow and self.n_models == 1
+        plain = not self.is_large and self.n_models == 1
         return plain and self.planes.in_order and bool(status.active.all())
 
     def read_out(self, run: Run, beliefs: Beliefs, active: Mask) -> float | None:
@@ -103,7 +103,7 @@ class GridFlood(PlaneMove, Flooding):
         for done in range(way.iterations):
             now = status._replace(watched=status.watched and done == way.iterations - 1)
             suspect |= self._flood(run, way._replace(iterations=1, source=old, out=way.after(done)), now, -1.0)[0]
-            if suspect.any() and not run.is_narrow:
+            if suspect.any():
                 break
             old = way.after(done)
         return suspect
@@ -128,7 +128,7 @@ class GridFlood(PlaneMove, Flooding):
             least = self.kernels.flood(
                 model.phi, way.source, between, last, iterations, weights, lattice.height, lattice.pitch, grids.rows,
                 piece.top, piece.bottom, status.active, suspect, residual, status.watched, tol, *grids.scratch(),
-                np.empty((2, STRIP)), model.limits, piece.first, piece.last, beliefs, own,
+                np.empty((2, STRIP)), model.limit, piece.first, piece.last, beliefs, own,
             )  # fmt: skip
             run.pool.give(room)
             return residual[piece.first : piece.last], suspect, least

@@ -90,7 +90,7 @@ class GridSweep(PlaneMove):
             with self.room(run) as room, self._between(run, way) as between:
                 self.kernels.sweep(
                     model.phi, way.source, between, way.out, way.iterations, self._again(way.t), model.across,
-                    model.along, status.active, suspect, status.residual, status.watched, room, model.limits, first,
+                    model.along, status.active, suspect, status.residual, status.watched, room, model.limit, first,
                     last, model.own, model.lanes,
                 )  # fmt: skip
 
@@ -113,7 +113,7 @@ class GridSweep(PlaneMove):
                 if suspect[c]:
                     break
                 before = after
-            if suspect[c] and not run.is_narrow:
+            if suspect[c]:
                 break
         return suspect
 
@@ -133,7 +133,7 @@ class GridSweep(PlaneMove):
             def stage(number: int, begin: int, end: int, chunk: int) -> tuple[float, bool]:
                 return self.kernels.sweep_stage(
                     number, model.phi, *messages, model.across, model.along, c, again, last, watched, begin, end,
-                    chunk, with_own_lines(self.sheets, room), model.limits[c], model.own, model.lanes,
+                    chunk, with_own_lines(self.sheets, room), model.limit, model.own, model.lanes,
                 )  # fmt: skip
 
             found = self._in_stages(run, stage)
@@ -166,7 +166,7 @@ class GridSweep(PlaneMove):
     def _between(self, run: Run, way: Way) -> Iterator[FloatArray]:
         """Lend planes for one grid, for the messages between iterations, unless there is a stack for all grids."""
         alone = way.iterations > 1 and not len(way.stack)
-        planes = run.pool.take((2, *self.sheets.shape_of_one), run.in_planes) if alone else way.stack
+        planes = run.pool.take((2, *self.sheets.shape_of_one), WIDE) if alone else way.stack
         yield planes
         if alone:
             run.pool.give(planes)
@@ -177,7 +177,7 @@ class GridSweep(PlaneMove):
         try:
             room = self.rooms.pop()
         except IndexError:
-            room = sweep_room(self.sheets, self.models[0].phi.dtype, run.pool, self)
+            room = sweep_room(self.sheets, run.pool, self)
         yield room
         self.rooms.append(room)
 
@@ -239,7 +239,7 @@ class GridSweep(PlaneMove):
         """Return the planes before iteration t of a step; between iterations U2 was left out, so one is done again."""
         if t == 0 or step.stack is None or not len(step.stack):
             return super().before(run, step, t)
-        again, none = np.empty(self.planes.shape, run.in_planes), step.stack[:0]
+        again, none = np.empty(self.planes.shape), step.stack[:0]
         way = Way(step.t + t - 1, 1, super().before(run, step, t - 1), none, again)
         self.iterate(run, way, unwatched(step.active))
         return again
@@ -253,8 +253,6 @@ class GridSweep(PlaneMove):
 
     def read_out_back(self, run: Run, beliefs: Array, beliefs_bar: Array, bars: Derivatives) -> bool:
         """Carry derivatives by beliefs to the messages in planes."""
-        if run.is_narrow:
-            return False
         self.bars = SweepBars.zeros(self.sheets, self.models, run, run.pool.take(self.sheets.shape, WIDE))
         given = BeliefDerivatives(beliefs, beliefs_bar, bars.phi[-1])
         beliefs_back(self.kernels, run.spread, self.sheets, self.sheets.grids, given, self.bars.m)

@@ -10,29 +10,29 @@ import numpy as np
 
 from isinglass.inference.message_passing import shares
 from isinglass.inference.message_passing.moves.lattices import Lattice
-from isinglass.inference.message_passing.moves.planes import EDGES, narrow_limits
+from isinglass.inference.message_passing.moves.planes import EDGES
 from isinglass.inference.message_passing.run import Run
 from isinglass.kernels.backend import GridKernels
-from isinglass.kernels.layout import Values
+from isinglass.kernels.layout import WIDE, Values
 from isinglass.runtime.threads import ThreadMap
 from isinglass.typing import FloatArray, IntArray, Mask
 
 
 class PlaneModel(NamedTuple):
-    """The potentials and tables of one model, in planes of float64 or float32."""
+    """The potentials and tables of one model, in planes."""
 
     phi: FloatArray  # (states, sites)
     each: FloatArray  # (2, states, states, sites) the table of each link; empty if no grid needs them
     shared: FloatArray  # (2, states, states, grids) the table of the first link of each axis; empty likewise
     alike: Mask  # (grids,) whether all links of an axis share it
-    limits: FloatArray  # (grids,) a product below is suspect
+    limit: float  # a product below is suspect
 
     def tables(self, grid: int) -> tuple[FloatArray, tuple[int, ...]]:
         """Return the tables that the loops use for a grid, and how they tell which ones these are."""
         return (self.shared, ()) if self.alike[grid] else (self.each, (0,))
 
     def zeros(self, blocks: int, run: Run, with_phi: bool) -> PlaneModel:
-        """Return zeros of the same shapes, for derivatives; those by shared tables, float64, apart for each block."""
+        """Return zeros of the same shapes, for derivatives; those by shared tables apart for each block."""
         shared, phi = np.zeros((blocks, *self.shared.shape)), self.phi[:, :0]
         if with_phi:
             phi = run.pool.take(self.phi.shape, self.phi.dtype)
@@ -45,16 +45,16 @@ def plane_model(lattice: Lattice, values: Values, kernels: GridKernels, run: Run
     """Lay potentials and tables out in planes; those of potentials are from the pool."""
     card, height, width, spread = lattice.card, lattice.height, lattice.width, run.spread
     ones = partial(shares.fill, spread, value=1)
-    phi = run.pool.take_with(walled(lattice), (card, lattice.sites), run.in_planes, ones)
+    phi = run.pool.take_with(walled(lattice), (card, lattice.sites), WIDE, ones)
     given = values.phi[lattice.entries].reshape(-1, height, width, card)
     shares.copy(spread, lattice.inside(phi), given.transpose(3, 0, 1, 2))
     table = values.table[lattice.links].reshape(len(lattice.members), -1)
     cut, alike = lattice.first_link(1), _known_alike(lattice, values.table, table, run)
-    shared = each = np.empty((2, card, card, 0), run.in_planes)
+    shared = each = np.empty((2, card, card, 0))
     if alike.any():
         places = table[:, [0, cut]].T[..., None] + np.arange(card * card)
         tables = np.moveaxis(values.psi[places].reshape(2, -1, card, card), 1, -1)
-        shared = np.ascontiguousarray(tables, run.in_planes)
+        shared = np.ascontiguousarray(tables)
     if not alike.all():
         each, flat = _ones((2, card, card, lattice.sites), run), table.ravel()
 
@@ -63,8 +63,7 @@ def plane_model(lattice: Lattice, values: Values, kernels: GridKernels, run: Run
             kernels.spread_tables(values.psi, each, flat[part], lattice.link_axis[part], lattice.link_site[part])
 
         shares.in_ranges(spread, len(flat), some, EDGES)
-    model = PlaneModel(phi, each, shared, alike, np.full(len(alike), values.limit))
-    return model._replace(limits=narrow_limits(_smallest(model))) if run.is_narrow else model
+    return PlaneModel(phi, each, shared, alike, values.limit)
 
 
 def walled(lattice: Lattice) -> Hashable:
@@ -95,18 +94,7 @@ def _alike(table: IntArray, cut: int, spread: ThreadMap) -> Mask:
     return alike
 
 
-def _smallest(model: PlaneModel) -> FloatArray:
-    """Return the smallest entry of the tables of each grid."""
-    n, alike = len(model.alike), model.alike
-    found = np.ones(n, model.phi.dtype)
-    if alike.any():
-        found = model.shared.min(axis=(0, 1, 2))
-    if not alike.all():
-        found = np.where(alike, found, model.each.reshape(-1, n, model.each.shape[-1] // n).min(axis=(0, 2)))
-    return found
-
-
 def _ones(shape: tuple[int, ...], run: Run) -> FloatArray:
-    ones, spread = np.empty(shape, run.in_planes), run.spread
+    ones, spread = np.empty(shape), run.spread
     shares.fill(spread, ones, 1)
     return ones

@@ -1,8 +1,7 @@
 """The base of moves on regular grids: messages are stored in planes during the whole run.
 
 Messages are copied into planes before the first iteration and back to edges after the last. If a product is close to an
-underflow, this iteration and all later ones are done by a move for general graphs. With float32, a component in which
-that happens is flagged and run again with float64.
+underflow, this iteration and all later ones are done by a move for general graphs.
 
 One call of a compiled loop does all iterations of some grids, as many as take a fraction of a second, so that Ctrl-C
 works. A grid that takes longer is done iteration by iteration. Messages that are not needed later (initial uniform
@@ -32,7 +31,7 @@ from isinglass.inference.message_passing.moves.planes import (
 )
 from isinglass.inference.message_passing.run import Run, Step, unwatched
 from isinglass.kernels.backend import GridKernels
-from isinglass.kernels.layout import Beliefs, Status
+from isinglass.kernels.layout import WIDE, Beliefs, Status
 from isinglass.runtime.deferring import deferred
 from isinglass.typing import FloatArray, Mask
 
@@ -54,8 +53,7 @@ class Way(NamedTuple):
 def grid_kernels(run: Run) -> GridKernels | None:
     """Return the loops for grids, if a run has what they expect: plain real messages without hard zeros."""
     kernels = run.kernels.grids
-    positive = run.is_narrow or run.back.positive(run).all()  # a narrow run does not work on the others
-    served = kernels is not None and run.is_plain and run.dtype.kind == "f" and positive
+    served = kernels is not None and run.is_plain and run.dtype.kind == "f" and run.back.positive(run).all()
     return kernels if served else None
 
 
@@ -108,13 +106,6 @@ class PlaneMove(Move):
         """Tell whether a tape keeps the messages after so many iterations; else they are done again on the way back."""
         return True
 
-    def is_done(self, run: Run, suspect: Mask, status: Status) -> bool:
-        """Tell whether iterations count; float32 flags the grids of which they do not."""
-        if run.is_narrow:
-            np.logical_or(status.flagged, suspect, out=status.flagged)
-            return True
-        return not suspect.any()
-
     def into_planes(self, run: Run, taped: bool) -> FloatArray:
         """Return the messages in planes; take them there before the first iteration."""
         if self.inbox is None:
@@ -134,7 +125,7 @@ class PlaneMove(Move):
             shares.fill(run.spread, planes, 1 / self.planes.card)
             write_borders(run.spread, self.planes, planes, 1, inside=True)
 
-        room = run.pool.take_with(self._content(), self.planes.shape_of_one, run.in_planes, fill)
+        room = run.pool.take_with(self._content(), self.planes.shape_of_one, WIDE, fill)
         if not taped:
             self.borrowed.append(room)
         return room
@@ -151,7 +142,7 @@ class PlaneMove(Move):
         """Do iteration t."""
         old = self.into_planes(run, taped)
         new = self.take(run, self.planes.shape, taped) if taped or self.spare is None else self.spare
-        if not self.is_done(run, self.iterate(run, Way(t, 1, old, new[None][:0], new), status), status):
+        if self.iterate(run, Way(t, 1, old, new[None][:0], new), status).any():
             self.finish(run)
             return self.general.forward(run, t, status, taped)
         self.inbox, self.spare = new, None if taped or old is self.start else old
@@ -164,7 +155,7 @@ class PlaneMove(Move):
             return None
         start = self.into_planes(run, taped)
         stack, out = self._room_for(run, iterations, taped and self.keeps(iterations))
-        if not self.is_done(run, self.iterate(run, Way(0, iterations, start, stack, out), status, tol), status):
+        if self.iterate(run, Way(0, iterations, start, stack, out), status, tol).any():
             self.inbox = None
             return None
         self.inbox = out
@@ -201,7 +192,7 @@ class PlaneMove(Move):
     def read_out(self, run: Run, beliefs: Beliefs, active: Mask) -> float | None:
         """Read the beliefs of variables out, in planes if the messages are still there."""
         final, self.final = self.final, None
-        if final is None or run.is_narrow or not self.planes.in_order or not active.all():
+        if final is None or not self.planes.in_order or not active.all():
             return super().read_out(run, beliefs, active)
         grid, messages, phi = self.planes, final.reshape(-1), self.last_potentials.reshape(-1)
 
@@ -215,7 +206,7 @@ class PlaneMove(Move):
 
     def take(self, run: Run, shape: tuple[int, ...], taped: bool) -> FloatArray:
         """Return room for planes; without a tape it goes back to the pool when the run has ended."""
-        room = run.pool.take(shape, run.in_planes)
+        room = run.pool.take(shape, WIDE)
         if not taped:
             self.borrowed.append(room)
         return room
@@ -227,7 +218,7 @@ class PlaneMove(Move):
         if len(step.stack):
             kept: FloatArray = step.stack[(t - 1) % len(step.stack)]
             return kept
-        again = np.empty(self.planes.shape, run.in_planes)
+        again = np.empty(self.planes.shape)
         self.iterate(run, Way(step.t, t, step.before, step.stack, again), unwatched(step.active))
         return again
 

@@ -1,8 +1,4 @@
-"""The messages of regular grids in planes: where they lie, how threads share them, and the way to edges and back.
-
-Planes of float32 (see `narrow`) hold rounded potentials, tables, messages and derivatives with respect to messages;
-values on edges are float64.
-"""
+"""The messages of regular grids in planes: where they lie, how threads share them, and the way to edges and back."""
 
 from __future__ import annotations
 
@@ -13,7 +9,7 @@ import numpy as np
 
 from isinglass.inference.message_passing import shares
 from isinglass.kernels.backend import GridKernels
-from isinglass.kernels.layout import SAFE_NARROW, PlaneSteps
+from isinglass.kernels.layout import PlaneSteps
 from isinglass.runtime.array_pool import Loan
 from isinglass.runtime.threads import ThreadMap
 from isinglass.typing import Array, FloatArray, IntArray, Mask
@@ -209,11 +205,6 @@ def largest_of_grids(
         pieces = [(0, *piece) for piece in grid_pieces(spread, *bounds, runs * shape[2])]
     found: FloatArray = np.max(spread(some, pieces), axis=0, initial=0.0)
     return found
-
-
-def narrow_limits(smallest: Array) -> Array:
-    """Return below which number a product is suspect in each grid, by the smallest entry of its tables, of float32."""
-    return (SAFE_NARROW / np.maximum(smallest, SAFE_NARROW)).astype(smallest.dtype)
 
 
 def on_edges(

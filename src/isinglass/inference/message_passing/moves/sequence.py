@@ -21,14 +21,14 @@ NEGLIGIBLE = 1e-12  # a change that may be rounding, of logarithms of hundreds o
 
 @dataclass(eq=False)
 class LinkSequence(Move):
-    """One link after the other, in a sequence for each iteration."""
+    """One link after the other, in a sequence."""
 
     in_place: ClassVar[bool] = True
-    sequence: Callable[[int], IntArray]
+    sequence: Callable[[], IntArray]
 
     def forward(self, run: Run, t: int, status: Status, taped: bool) -> Step:
         """Do iteration t."""
-        sequence = _inside(run, self.sequence(t))
+        sequence = _inside(run, self.sequence())
         log = np.empty(_log_size(run.edges, sequence) if taped else 0, run.m.dtype)
         run.kernels.update_in_sequence(run, run.values(t), sequence, log, status)
         return Step(self, t, status.active, log, sequence)

@@ -10,15 +10,15 @@ import numpy as np
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.grids import grid_shape
 from isinglass.graph.message_graph import edges_of
-from isinglass.inference.message_passing.moves.planes import narrow_limits, work_of
+from isinglass.inference.message_passing.moves.planes import work_of
 from isinglass.inference.message_passing.run import Run
 from isinglass.inference.message_passing.shares import block_count, copy
-from isinglass.kernels.layout import LANES, STRIP, PlaneSteps, SweepWork, Values
+from isinglass.kernels.layout import LANES, STRIP, WIDE, PlaneSteps, SweepWork, Values
 from isinglass.runtime.array_pool import Pool
-from isinglass.typing import Array, DType, FloatArray, IntArray
+from isinglass.typing import Array, FloatArray, IntArray
 
 LINE = 64  # columns or rows of a chunk, at least
-_MASKS = {size: np.tri(LANES, dtype=f"f{size}").T.copy() for size in (4, 8)}
+_MASKS = np.tri(LANES).T.copy()
 
 
 class Sheets(NamedTuple):
@@ -138,11 +138,11 @@ class SweepModel(NamedTuple):
     along: FloatArray  # (grids, states, states, width - 1, height), or the same
     own: tuple[int, ...]  # tells by its type whether links have tables of their own
     lanes: tuple[int, ...]  # and whether the loops of `kernels.numba.grids.binary_lines` serve
-    limits: FloatArray  # (grids,) a product below is suspect
+    limit: float  # a product below is suspect
 
 
 def sweep_model(sheets: Sheets, values: Values, run: Run) -> SweepModel:
-    """Lay potentials and tables out in planes of float64 or float32."""
+    """Lay potentials and tables out in planes."""
     card, psi = sheets.card, values.psi
     phi = values.phi.reshape(sheets.grids, sheets.height, sheets.width, card).transpose(0, 3, 1, 2)
     along, across = sheets.links(values.table)
@@ -156,17 +156,13 @@ def sweep_model(sheets: Sheets, values: Values, run: Run) -> SweepModel:
         entries = list(sheets.links(_rows(values, card * card)))
     tables = [e.reshape(*e.shape[:3], card, card).transpose(0, 3, 4, 1, 2) for e in entries]
     beside, below = (_in_order(one, run) for one in tables)
-    limits = np.full(sheets.grids, values.limit)
-    if run.is_narrow:
-        smallest = np.minimum(*(one.reshape(len(one), -1).min(axis=1) for one in (beside, below)))
-        limits = np.resize(narrow_limits(smallest), sheets.grids)
     own, lanes = () if shared else (0,), (0,) if sheets.fits_lanes else ()
-    return SweepModel(_in_order(phi, run), below, beside, own, lanes, limits)
+    return SweepModel(_in_order(phi, run), below, beside, own, lanes, values.limit)
 
 
 def _in_order(values: Array, run: Run) -> FloatArray:
     """Return a contiguous copy."""
-    out = np.empty(values.shape, run.in_planes)
+    out = np.empty(values.shape)
     copy(run.spread, out, values)
     return out
 
@@ -194,21 +190,21 @@ def _rows(values: Values, size: int) -> Array:
     return rows
 
 
-def sweep_room(sheets: Sheets, dtype: DType, pool: Pool, owner: object) -> SweepWork:
+def sweep_room(sheets: Sheets, pool: Pool, owner: object) -> SweepWork:
     """Return working memory for a grid; that of a large one goes back to the pool with its owner."""
     (card, height, width), large = sheets.shape[2:], sheets.is_large
 
     def room(*shape: int) -> FloatArray:
         if not large:
-            return np.empty(shape, dtype)
-        found = pool.take(shape, dtype)
+            return np.empty(shape)
+        found = pool.take(shape, WIDE)
         pool.give_back_with(owner, found)
         return found
 
     return SweepWork(
         up=room(card, height, width),
         down=room(card, height, width),
-        **_lines(sheets, dtype),
+        **_lines(sheets),
         up_bar=room(card, height, width),
         down_bar=room(card, height, width),
     )
@@ -216,10 +212,10 @@ def sweep_room(sheets: Sheets, dtype: DType, pool: Pool, owner: object) -> Sweep
 
 def with_own_lines(sheets: Sheets, room: SweepWork) -> SweepWork:
     """Return the same planes, with other memory for strips and lines: for one of several threads that share a grid."""
-    return room._replace(**_lines(sheets, room.up.dtype))
+    return room._replace(**_lines(sheets))
 
 
-def _lines(sheets: Sheets, dtype: DType) -> dict[str, FloatArray]:
+def _lines(sheets: Sheets) -> dict[str, FloatArray]:
     """Return working memory for strips and lines."""
     card, line = sheets.card, max(sheets.height, sheets.width)
     strip = card, sheets.width, STRIP + LANES if sheets.is_large else sheets.height
@@ -231,5 +227,5 @@ def _lines(sheets: Sheets, dtype: DType) -> dict[str, FloatArray]:
         "strips": (6, *strip),
         "strip_bars": (3, *strip),
     }
-    rooms = {name: np.empty(shape, dtype) for name, shape in shapes.items()}
-    return rooms | {"sums": np.empty((sheets.chunks, 4, LANES)), "masks": _MASKS[dtype.itemsize]}
+    rooms = {name: np.empty(shape) for name, shape in shapes.items()}
+    return rooms | {"sums": np.empty((sheets.chunks, 4, LANES)), "masks": _MASKS}

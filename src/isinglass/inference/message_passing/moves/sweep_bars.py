@@ -30,7 +30,7 @@ class SweepBars:
     @classmethod
     def of(cls, kernels: GridKernels, sheets: Sheets, models: list[SweepModel], run: Run, m: FloatArray) -> SweepBars:
         """Move the derivatives by messages into planes."""
-        planes = run.pool.take(sheets.shape, run.in_planes)
+        planes = run.pool.take(sheets.shape, WIDE)
         shares.fill(run.spread, planes, 0)
         spread_out(kernels, run.spread, m, planes, sheets.of_edges)
         return cls.zeros(sheets, models, run, planes)
@@ -38,11 +38,10 @@ class SweepBars:
     @classmethod
     def zeros(cls, sheets: Sheets, models: list[SweepModel], run: Run, planes: FloatArray) -> SweepBars:
         """Return derivatives by messages with zeros for the others; those by shared tables are apart for each chunk."""
-        own = models[0].own
-        chunks, dtype = (1, planes.dtype) if own else (sheets.chunks, WIDE)
+        chunks = 1 if models[0].own else sheets.chunks
 
         def each(tables: FloatArray) -> FloatArray:
-            return np.zeros((chunks, sheets.grids, *tables.shape[1:]), dtype)
+            return np.zeros((chunks, sheets.grids, *tables.shape[1:]))
 
         def room(phi: FloatArray) -> FloatArray:
             found = run.pool.take(phi.shape, phi.dtype)

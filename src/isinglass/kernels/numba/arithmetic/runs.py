@@ -58,9 +58,8 @@ def combine_runs(out, weight, one, other, two):
 @inner
 def reciprocals_of_sums(out, one, two):
     """Write one over sums."""
-    unit = out.dtype.type(1)  # of the type of the numbers: float32 stays float32
     for x in range(len(out)):
-        out[ix(x)] = unit / (one[ix(x)] + two[ix(x)])
+        out[ix(x)] = 1.0 / (one[ix(x)] + two[ix(x)])
 
 
 @inner

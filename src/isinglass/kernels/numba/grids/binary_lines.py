@@ -91,7 +91,7 @@ def slopes_of_zero(p, q, weights, c, link, at, reverse, own):
 @unrolled_apart
 def pass_binary(out, phi, one, two, three, weights, c, shift, reverse, begin, end, own):
     """Send from line to line, as `pass_lines` does. Returns the smallest product that a site sends."""
-    lines, least, unit = phi.shape[1], ONES, phi.dtype.type(1)  # float32 stays float32
+    lines, least = phi.shape[1], ONES
     for done in range(lines - 1):
         line = lines - 1 - done if reverse else done
         to = line - 1 if reverse else line + 1
@@ -101,7 +101,7 @@ def pass_binary(out, phi, one, two, three, weights, c, shift, reverse, begin, en
             n0, n1 = product(phi, one, two, three, 0, line, at), product(phi, one, two, three, 1, line, at)
             least = smaller_eight(n1, smaller_eight(n0, least))
             m0, m1 = messages(n0, n1, weights, c, min(line, to), at + shift, reverse, own)
-            scale = number_over(unit, plus_eight(m0, m1))
+            scale = number_over(1.0, plus_eight(m0, m1))
             put_at(out, 0, to, at, times_eight(m0, scale))
             put_at(out, 1, to, at, times_eight(m1, scale))
             at += LANES

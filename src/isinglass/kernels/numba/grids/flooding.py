@@ -166,7 +166,7 @@ def flood_grid(phi, source, stack, out, iterations, weights, height, pitch, rows
     bound of them before their normalisation.
 
     The residual is that of the last iteration, if it is `watched`: the largest change of a message, or, if that is at
-    most `tol`, its effect (see `changes`). A grid in which a product is below its `limit` is suspect. Strips have
+    most `tol`, its effect (see `changes`). A grid in which a product is below the `limit` is suspect. Strips have
     `rows` rows. Only the rows ``top:bottom`` send (the first is 1); for several iterations, these must be all.
     """
     plane, least = (height + 2) * pitch, 1.0
@@ -178,7 +178,7 @@ def flood_grid(phi, source, stack, out, iterations, weights, height, pitch, rows
         for t in range(iterations):
             new, now = out if t == iterations - 1 else stack[t % len(stack)], watched and t == iterations - 1
             moved, low = flood_one(phi, inbox, new, weights, c, height, pitch, rows, top, bottom, now, strip, message,
-                                   run, limit[ix(c)], own, lanes)  # fmt: skip
+                                   run, limit, own, lanes)  # fmt: skip
             suspect[c] |= low
             if now and moved <= tol:
                 moved = effect_in_planes(inbox, corner(inbox, c, plane), new, corner(new, c, plane), top * pitch,

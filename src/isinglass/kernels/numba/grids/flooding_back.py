@@ -60,7 +60,7 @@ def silence(bars, to, height, pitch, top, bottom):
 @inner
 def flood_again(phi, source, stack, iterations, weights, c, height, pitch, rows, strip, message, run, own, lanes):
     """Write the messages of grid c after each iteration but the last to the planes of a stack."""
-    inbox, limit = source, phi.dtype.type(0)  # of the type that the iterations forward have: the same compiled code
+    inbox, limit = source, 0.0
     for t in range(iterations - 1):
         flood_one(phi, inbox, stack[t], weights, c, height, pitch, rows, 1, height + 1, False, strip, message, run,
                   limit, own, lanes)  # fmt: skip

@@ -237,7 +237,7 @@ def sweep_grids(phi, source, stack, out, iterations, again, across, along, activ
 
     A source or a stack of planes for one grid serves all of them. `again` tells that the first iteration follows one
     with the same potentials. The residual is that of the last iteration, if it is `watched`. A grid in which a product
-    is below its `limit` is suspect.
+    is below the `limit` is suspect.
     """
     complete = iterations - 2 if watched else iterations - 1  # the first iteration whose U2 somebody reads
     for c in range(first, last):
@@ -250,7 +250,7 @@ def sweep_grids(phi, source, stack, out, iterations, again, across, along, activ
         for t in range(iterations):
             new = out[c] if t == iterations - 1 else stack[t % len(stack), c if stack.shape[1] > 1 else 0]
             moved, low = sweep_one(phi[c], old, new, across, along, c, again or t > 0, t >= complete,
-                                   watched and t == iterations - 1, work, limit[ix(c)], own, lanes)  # fmt: skip
+                                   watched and t == iterations - 1, work, limit, own, lanes)  # fmt: skip
             residual[c] = moved
             suspect[c] |= low
             old = new

@@ -192,7 +192,7 @@ def sweep_stage_back(stage, phi, source, out, again, known, fresh, bars, phi_bar
     old, new, bar = source[c if len(source) > 1 else 0], out[c], bars[c]
     own_bar = phi_bar[c][: kept(phi[c], lanes)]
     up, down = new[UP] if known else work.up, old[DOWN] if again else work.down
-    limit = phi.dtype.type(0)  # of the type that the iterations forward have: the same compiled code
+    limit = 0.0
     if stage == 0:
         if len(lanes) > 0 and fresh:
             settle(bar, new, begin, end)
@@ -216,7 +216,7 @@ def sweep_stage_back(stage, phi, source, out, again, known, fresh, bars, phi_bar
 def sweep_grids_back(phi, source, stack, iterations, again, fresh, bars, phi_bar, across, across_bar, along, along_bar,
                      active, work, first, last, own, lanes):  # fmt: skip
     """Reverse iterations that began with `source`: `bars` are derivatives by the logs of messages, after and before."""
-    height, width, limit = phi.shape[2], phi.shape[3], phi.dtype.type(0)
+    height, width, limit = phi.shape[2], phi.shape[3], 0.0
     for c in range(first, last):
         if not active[c]:
             continue

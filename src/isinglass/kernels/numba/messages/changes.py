@@ -115,8 +115,8 @@ def widest_of_pairs(old, at, new, to, d, size, ratios):
     low, high = old[d, 0, at : at + size], old[d, 1, at : at + size]
     new_low, new_high = new[d, 0, to : to + size], new[d, 1, to : to + size]
     for x in range(len(low)):
-        one = np.float64(new_low[ix(x)]) * np.float64(high[ix(x)])  # of float32 exact, and in range
-        two = np.float64(new_high[ix(x)]) * np.float64(low[ix(x)])
+        one = new_low[ix(x)] * high[ix(x)]
+        two = new_high[ix(x)] * low[ix(x)]
         most, least = one if one > two else two, two if one > two else one
         ratios[ix(0), ix(x)] = most / least
     widest = 1.0
