@@ -74,6 +74,15 @@ def test_constants_decide_nothing(name, constant):
         assert check(ig.Potentials(TRIANGLE, tables), name)
 
 
+@pytest.mark.parametrize("name", [*PROVING, "qpbo", "graph-cut"])
+def test_constants_that_cancel(name):
+    """The rounding of a sum is that of its terms, however small the sum is."""
+    rng = np.random.default_rng(4)
+    for _ in range(20):
+        c = 10 ** rng.uniform(6, 7.9)
+        assert check(ig.Potentials(ig.FactorGraph([2], [(), (0,)]), [rng.normal() - c, rng.normal(size=2) + c]), name)
+
+
 def test_a_cut_of_tables_with_constants():
     rng = np.random.default_rng(1)
     for _ in range(10):

@@ -18,6 +18,7 @@ from typing import ClassVar
 import numpy as np
 
 from isinglass.graph.elimination.order import elimination_order
+from isinglass.inference.assignment import TERMS
 from isinglass.inference.junction_tree.algorithm import Exact
 from isinglass.inference.map.cuts.binary import energy_of, minimum_cut, roof_dual
 from isinglass.inference.map.local_model import LocalModel
@@ -88,7 +89,7 @@ class Auto(Solver):
             return False
         states, least = minimum_cut(energy, self.name)
         search.offer(states)
-        search.tighten(-least)
+        search.tighten(-least + search.error(TERMS))
         search.did.append("minimum cut")
         return search.ended("cut", 1, None)
 
@@ -109,7 +110,7 @@ class Auto(Solver):
     def _roof(self, search: Search, reduction: Reduction) -> bool:
         """Fix persistent labels of a binary model, and search on with the rest."""
         labels, least = roof_dual(energy_of(search.potentials), self.name)
-        search.tighten(-least)
+        search.tighten(-least + search.error(TERMS))
         decided = labels >= 0
         search.did.append(f"roof duality decided {int(decided.sum())} of {len(labels)} variables")
         if not decided.any():

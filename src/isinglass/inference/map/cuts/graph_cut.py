@@ -13,6 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from isinglass.errors import InputError
+from isinglass.inference.assignment import TERMS
 from isinglass.inference.map.cuts.binary import BinaryEnergy, energy_of, minimum_cut
 from isinglass.inference.map.reduction import Reduction
 from isinglass.inference.map.search import Search
@@ -62,7 +63,7 @@ class GraphCut(Solver):
         _require_submodular(energy, reduction)
         states, least = minimum_cut(energy, self.name)
         search.offer(states)
-        search.tighten(-least)
+        search.tighten(-least + search.error(TERMS))
         search.ended("cut", 1, 1)
 
 

@@ -13,6 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from isinglass.inference.algorithm import Algorithm
+from isinglass.inference.assignment import TERMS
 from isinglass.inference.map.cuts.binary import energy_of, roof_dual
 from isinglass.inference.map.cuts.graph_cut import require_pairwise
 from isinglass.inference.map.reduction import Reduction
@@ -62,7 +63,7 @@ class QPBO(Solver):
     def solve(self, search: Search, reduction: Reduction) -> None:
         """Cut the doubled graph; complete the rest."""
         labels, least = roof_dual(energy_of(search.potentials), self.name)
-        search.tighten(-least)
+        search.tighten(-least + search.error(TERMS))
         decided = labels >= 0
         search.did.append(f"roof duality decided {int(decided.sum())} of {len(labels)} variables")
         if decided.all():

@@ -137,7 +137,9 @@ class IntegerProgram(Solver):
         if found.mip_dual_bound is not None and np.isfinite(found.mip_dual_bound):
             bound = top - float(found.mip_dual_bound) / scale + search.error(TERMS)
             proved = found.status == SOLVED and bound <= search.score + 2 * search.slack and not wide
-            search.tighten(search.score if proved else bound + (GAP * size if wide else search.slack))
+            search.tighten(
+                search.score + search.error(TERMS) if proved else bound + (GAP * size if wide else search.slack)
+            )
         search.iterations += int(found.mip_node_count or 0)
         search.ended("program", 1, None)
 

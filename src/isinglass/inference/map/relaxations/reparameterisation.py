@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from isinglass.graph.message_graph import partners_of
-from isinglass.inference.assignment import EPSILON, TERMS
+from isinglass.inference.assignment import EPSILON, TERMS, tops_of
 from isinglass.inference.map.local_model import LocalModel
 from isinglass.inference.map.search import Search, is_wide
 from isinglass.inference.message_passing.model.log_model import LinkModel
@@ -55,6 +55,7 @@ class Reparameterisation:
         self._digits = np.zeros(int(np.diff(edges.first_slot).max(initial=1)), np.int64)
         most = int(np.diff(edges.first_edge).max(initial=1)) + int(np.diff(edges.first_slot).max(initial=1))
         self._unit = 2 * EPSILON * most if is_wide(potentials) else 0.0
+        self._size = tops_of(potentials)[1] if self._unit else 0.0  # of what the constant is the sum of
         self._tops = np.zeros(self.local.n), np.zeros(len(edges.size))
 
     def sweep(self) -> None:
@@ -81,7 +82,7 @@ class Reparameterisation:
         bound = self.constant + float(self._tops[0].sum()) + float(self._tops[1].sum())
         if not self._unit:
             return bound
-        size = abs(self.constant) + float(np.abs(self._tops[0]).sum() + np.abs(self._tops[1]).sum())
+        size = self._size + float(np.abs(self._tops[0]).sum() + np.abs(self._tops[1]).sum())
         return bound + TERMS * EPSILON * size
 
     def decode(self, given: IntArray | None = None) -> IntArray:
