@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from _pytest.doctest import DoctestModule
-from numba.core.event import install_timer
 
 from isinglass.runtime.compilation.helper import SWITCH
 
@@ -40,6 +39,8 @@ def pytest_runtest_call(item):
     file = os.environ.get("ISINGLASS_LONG_TESTS")
     if file is None or item.get_closest_marker("long") or item.get_closest_marker("slow"):
         return (yield)
+    from numba.core.event import install_timer  # not before the number of threads is set
+
     began, compiling = sum(os.times()[:4]), []
     with install_timer("numba:compile", compiling.append):
         result = yield

@@ -124,6 +124,7 @@ def test_whoever_makes_the_same_value_gets_the_same_one(hasty: None) -> None:
     assert len(set(map(id, found))) == 1
 
 
+@pytest.mark.long
 def test_evictions_do_not_disturb_each_other(hasty: None) -> None:
     graph = FactorGraph([2], [(0,)])
 

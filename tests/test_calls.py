@@ -97,6 +97,7 @@ def shape_of(value):
     return (type(value), tuple(map(shape_of, value))) if isinstance(value, tuple) else kind(value)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::isinglass.errors.ConvergenceWarning")
 @pytest.mark.parametrize("schedule", ["flooding", "sequential", "residual"])
 @pytest.mark.parametrize("damping", [0.0, 0.3])

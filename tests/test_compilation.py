@@ -107,6 +107,7 @@ def test_a_chosen_folder_needs_no_words(loops, tmp_path):
     assert done.stdout.startswith(str(tmp_path / "chosen"))
 
 
+@pytest.mark.long
 def test_what_is_loaded_needs_nothing_of_the_compiler(loops):
     """To import that would take half a second in every process; it comes with the first loop that is compiled."""
     env = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"} | {"PYTHONPATH": os.pathsep.join(sys.path)}

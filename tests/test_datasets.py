@@ -50,6 +50,7 @@ def test_model_of_odd_sizes():
     assert certain.variable(0).tolist() == [0, 1]
 
 
+@pytest.mark.long
 def test_denoising_helps():
     truth, observed = ig.datasets.noisy_glyph()
     beliefs = np.asarray(ig.infer(ig.datasets.denoising_model(observed)).variables)

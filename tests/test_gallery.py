@@ -154,6 +154,7 @@ nav: [index.md, {{Gallery: gallery/index.md}}]
 """
 
 
+@pytest.mark.long
 def test_the_build_makes_pages_and_fails_with_an_example(tmp_path):
     """A strict build of one example that works and one that fails: pages of both, and an end with a warning."""
     pytest.importorskip("mkdocs", reason="mkdocs is not installed: pip install '.[docs]'")
@@ -189,6 +190,7 @@ def test_examples_keep_to_the_convention(path):
         assert word not in script.source
 
 
+@pytest.mark.long
 def test_belief_propagation_is_a_notebook():
     """The notebook of the lesson runs in Jupyter, and shows the slider and the curves."""
     nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed: pip install '.[dev]'")

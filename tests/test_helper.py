@@ -233,6 +233,7 @@ def test_loops_that_another_process_compiles_are_left_to_it(tmp_path):
     assert not is_taken(tmp_path / "none", "loop")
 
 
+@pytest.mark.long
 def test_help_is_offered_where_a_rehearsal_ends_and_little_is_sent():
     small = ig.Potentials.from_groups(ig.chain_graph(3, 2), [np.zeros((3, 2)), np.ones((2, 2, 2))])
     large = ig.Potentials.from_groups(ig.grid_graph(1200, 900, 2), [np.zeros((1080000, 2)), np.ones((1, 2, 2))])

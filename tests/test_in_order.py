@@ -166,6 +166,7 @@ SIZES = {  # threads, pieces, parts, pieces of a group, groups that have room
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sizes", SIZES.values(), ids=SIZES)
 def test_in_any_order_of_steps_every_group_is_added_once_and_in_order(sizes):
     found, states = faults(compiled_steps(), *sizes)
@@ -192,6 +193,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("change", FAULTS.values(), ids=FAULTS)
 def test_a_fault_in_the_protocol_is_found(change):
     assert any(faults(compiled_steps(*change), *sizes)[0] for sizes in SIZES.values())

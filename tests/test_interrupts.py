@@ -102,6 +102,7 @@ def test_a_large_convex_energy(moment: float) -> None:
     assert process.returncode == 0
 
 
+@pytest.mark.long
 def test_a_process_of_the_command_line(tmp_path: Path) -> None:
     model = tmp_path / "m.uai"
     write_uai(interrupt_tasks.ising(13), model)
@@ -182,6 +183,7 @@ def test_whoever_waits_for_a_thread_hears_ctrl_c() -> None:
     signal.signal(signal.SIGALRM, before)
 
 
+@pytest.mark.long
 def test_threads_do_not_go_on_without_their_caller() -> None:
     p = interrupt_tasks.ising(4).repeat(4)
     infer(p, "bp", iterations=2, n_jobs=2)

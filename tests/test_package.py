@@ -57,6 +57,7 @@ def python(code):
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
 
+@pytest.mark.long
 def test_works_without_the_optional_packages():
     done = python(WITHOUT)
     assert done.returncode == 0, done.stderr
@@ -76,12 +77,14 @@ def test_every_public_name_resolves():
         ig.no_such_name  # noqa: B018
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("part", ["estimators", "gradients"])
 def test_sub_packages_load_when_they_are_used(part):
     done = python(f"import isinglass as ig; print(ig.{part}.__name__, '{part}' in dir(ig))")
     assert done.stdout.split() == [f"isinglass.{part}", "True"], done.stderr
 
 
+@pytest.mark.long
 def test_imports_only_go_down_the_layers():
     tool = Path(sys.executable).with_name("lint-imports")
     done = subprocess.run([tool, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)

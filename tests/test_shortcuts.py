@@ -64,6 +64,7 @@ def test_loops_of_others_are_compiled_without():
     assert all(here is not there for here, there in zip(before, seen[-1], strict=True))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("operation", [operator.add, operator.truediv, operator.lt, operator.and_, operator.pow, max])
 def test_types_are_those_of_the_long_way(operation):
     context = cpu_target.typing_context

@@ -69,6 +69,7 @@ def take_some(crew, step, place):
     return take(crew, step, place, PIECES)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("threads", "places"), [(1, 1), (1, 3), (2, 2), (3, 2), (3, 8), (7, 7), (7, 20)])
 def test_a_step_begins_when_all_pieces_of_the_one_before_are_done(threads, places):
     for _ in range(3):

@@ -65,6 +65,7 @@ def hatched(ax):
     return sum(np.prod(np.ptp(box, axis=0)) for found in boxes for box in found)
 
 
+@pytest.mark.long
 def test_panel_of_an_estimator_has_colours_of_classes(learned):
     X, Y, crf = learned
     truth = Y.copy()

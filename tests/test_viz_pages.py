@@ -57,6 +57,7 @@ class History:
 Record = namedtuple("Record", "value gradient_norm")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "history",
     [
@@ -93,6 +94,7 @@ def test_several_methods_and_references():
     assert len({line.get_color() for line in axes.get_lines()}) == 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("values", [[], [np.inf, np.nan], [1.0], [1.0, 1.0]])
 @pytest.mark.parametrize("reference", [None, "best", 1.0])
 def test_histories_with_little_in_them(values, reference):

@@ -15,28 +15,25 @@ ROOT = Path(__file__).parent.parent
 BIN = Path(sys.executable).parent
 
 
-def changed_files() -> list[Path]:
-    """Return the files that differ from the last commit, and those that git does not know."""
-    commands = (["git", "diff", "--name-only", "HEAD"], ["git", "ls-files", "--others", "--exclude-standard"])
-    listed = [subprocess.run(c, cwd=ROOT, capture_output=True, text=True, check=False).stdout for c in commands]
-    return [Path(line) for line in "".join(listed).splitlines()]
+def git(*words: str) -> list[Path]:
+    """Return the files that a command of git lists."""
+    done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False)
+    return [Path(line) for line in done.stdout.splitlines()]
 
 
-def tests_of(changed: list[Path]) -> list[str]:
-    """Return the test files that changed, and those named after a module or a folder of modules that changed."""
-    tests = [p.relative_to(ROOT) for p in sorted(ROOT.glob("**/tests/**/test_*.py")) if ".venv" not in p.parts]
-    found = {p for p in changed if p in tests}
-    for path in changed:
-        if path.suffix == ".py" and "src" in path.parts:
-            found |= {t for t in tests if t.stem in (f"test_{path.stem}", f"test_{path.parent.name}")}
-    return [str(p) for p in sorted(found) if (ROOT / p).exists()]
+def tests_of_change() -> list[str]:
+    """Return the test files that differ from the last commit, and those named after a module or folder that does."""
+    changed = git("diff", "--name-only", "HEAD") + git("ls-files", "--others", "--exclude-standard")
+    stems = {f"test_{name}" for p in changed if "src" in p.parts for name in (p.stem, p.parent.name)}
+    tests = {p for p in changed + git("ls-files") if p.name.startswith("test_") and p.suffix == ".py"}
+    return [str(p) for p in sorted(tests) if (p in changed or p.stem in stems) and (ROOT / p).exists()]
 
 
 def main() -> int:
     """Run the commands one after the other, and stop at the first that fails."""
     environment = {"ISINGLASS_EXAMPLES": "10", **os.environ}
     pytest = [sys.executable, "-m", "pytest", "-q", *sys.argv[1:]]
-    named = tests_of(changed_files())
+    named = tests_of_change()
     others = [f"--deselect={name}" for name in named]
     steps = [[BIN / "ruff", "check", "."], [BIN / "ruff", "format", "--check", "."], [BIN / "lint-imports"]]
     if named:

@@ -38,6 +38,7 @@ def test_adjusted_p_values():
     assert p_value(np.array([1.0, 2.0, 4.0]), np.array([2.0, 3.5, 5.0])) < 0.1
 
 
+@pytest.mark.long
 def test_losses_start_from_the_likelihood_and_marginal_ones_win_where_the_model_is_wrong():
     report = make("chains", quick=True, rows=["cl", "ucl", "pseudo"], draws=5, n_jobs=1).run()
     assert [row[:2] for row in report.rows[-3:]] == [["misspecified", name] for name in ("cl", "ucl", "pseudo")]
@@ -48,6 +49,7 @@ def test_losses_start_from_the_likelihood_and_marginal_ones_win_where_the_model_
     assert "cl is beaten by ucl" in report.notes[3]
 
 
+@pytest.mark.long
 def test_figures(tmp_path, monkeypatch):
     monkeypatch.setattr(chains, "LENGTH", 12)
     command = ["reproduce", "chains", "--quick", "--draws", "2", "--rows", "cl,ucl", "--n-jobs", "1", "--quiet"]

@@ -90,6 +90,7 @@ def test_a_goal_is_reached_where_errors_stay_below_it():
     assert [reached(curve, goal) for goal in (1, 0.1, 1e-4)] == [iterates[0], iterates[2], None]
 
 
+@pytest.mark.long
 def test_report(tiny, monkeypatch):
     monkeypatch.setattr(convergence, "SHOWN", (1, 2))
     report = make("convergence", quick=True, rows=["newton", "primal", "messages"], n_jobs=1).run()
@@ -108,6 +109,7 @@ def test_report(tiny, monkeypatch):
     assert report.plots["convergence-fixed"].log
 
 
+@pytest.mark.long
 def test_the_figure_is_drawn(tiny, tmp_path, capsys):
     folder = tmp_path / "new"
     command = ["reproduce", "convergence", "--quick", "--rows", "newton,primal", "--n-jobs", "1", "--quiet"]

@@ -113,6 +113,7 @@ def test_marginal_losses_start_from_trw(data):
     assert not np.array_equal(cold.theta, again.theta)
 
 
+@pytest.mark.long
 def test_l2_is_chosen_on_images_held_out(data):
     """By hand: train on two thirds with each l2, in proportion; the least error on the last third wins."""
     grid = (10.0, 1.0, 0.1)
@@ -135,6 +136,7 @@ def test_l2_is_chosen_on_images_held_out(data):
     assert len(set(trw.errors.values())) > 1
 
 
+@pytest.mark.long
 def test_pseudolikelihood_has_several_fixed_points():
     """With little penalty belief propagation from uniform messages finds no ink, from the noisy picture it does."""
     data = ig.datasets.noisy_digits(0.3, 3, 1)
@@ -149,6 +151,7 @@ def test_pseudolikelihood_has_several_fixed_points():
     assert error(predict(best.whole, data.X_test), data.Y_test) < 0.08
 
 
+@pytest.mark.long
 def test_losses_of_a_convex_energy(data):
     few = Training(max_iter=2)
     found = dict(trained(["convex", "uquad + entropy", "uquad"], data, few))
@@ -166,6 +169,7 @@ def test_losses_of_a_convex_energy(data):
     assert released.entropy["factors"] != [[1.0, 1.0], [1.0, 1.0]]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("tiny")
 def test_rows_that_others_start_from_are_trained_once(monkeypatch):
     counts, genuine = [], digits.select
@@ -181,6 +185,7 @@ def test_rows_that_others_start_from_are_trained_once(monkeypatch):
     assert cells["ucl"]["test_converged"]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("tiny")
 def test_processes_change_nothing():
     one, two = (make("digits", rows=["pixels", "ucl-2"], noise=[0.5], n_jobs=n).run() for n in (1, 2))
@@ -201,6 +206,7 @@ def test_mean_and_error():
     assert (mean, spread) == (2.0, pytest.approx(1 / np.sqrt(3)))
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("tiny")
 def test_report():
     seen = []

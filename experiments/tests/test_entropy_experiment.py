@@ -46,6 +46,7 @@ def test_the_entropies():
     assert tables[0].tobytes() == np.concatenate([t.ravel() for t in weights_of("r1").values()]).tobytes()
 
 
+@pytest.mark.long
 def test_fitting_goes_on_from_the_fixed_entropy():
     """As the three stages of one estimator."""
     data = ig.datasets.noisy_digits(0.5, 1, 1)
@@ -71,6 +72,7 @@ def test_fitting_goes_on_from_the_fixed_entropy():
     assert error(predict(found["fitted"], data.X_test), data.Y_test) == pytest.approx(expected)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("tiny")
 def test_report():
     seen = []
@@ -95,6 +97,7 @@ def test_report():
     assert line == ([1, 2], [rows[row, 0.5, "fitted"]["ucl"] for row in ("A", "r1")])
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("tiny")
 def test_the_figures_are_drawn(tmp_path, capsys):
     argv = ["reproduce", "entropy", "--quick", "--rows", "C", "--n-jobs", "1", "--out", str(tmp_path), "--quiet"]
@@ -103,6 +106,7 @@ def test_the_figures_are_drawn(tmp_path, capsys):
     assert ".050-.059" in capsys.readouterr().out
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("tiny")
 def test_draws_are_averaged():
     report = make("entropy", rows=["B"], draws=2, n_jobs=1).run()

@@ -50,6 +50,7 @@ def test_losses_of_an_exact_inference_on_a_tiny_model():
     assert_allclose(twice["APPR-LOGL"], found["APPR-LOGL"])
 
 
+@pytest.mark.long
 def test_a_run_that_was_cut_goes_on_to_the_same_bits(tmp_path, monkeypatch):
     fewer = [(settings, "BASELINE", 2), (settings, "SHORT", 1), (training, "BATCHES", 2), (settings, "CONVERGENCE", 2)]
     for module, name, small in fewer:

@@ -23,6 +23,7 @@ def test_tables_are_fitted():
     np.testing.assert_allclose(ipf.fitted(ipf.MURPHY), ipf.PUBLISHED, atol=1e-10)
 
 
+@pytest.mark.long
 def test_consistent_methods_get_better_with_samples():
     methods = ["ml", "pseudo", "mpf", "composite", "piecewise"]
     report = make("estimators", quick=True, draws=2, rows=methods, n_jobs=1).run()
@@ -35,6 +36,7 @@ def test_consistent_methods_get_better_with_samples():
     assert compared == set(ig.learning.markov.METHODS) - {"closed-form"}  # every method that a grid can have
 
 
+@pytest.mark.long
 def test_recovery_rises_to_one():
     report = make("structure", quick=True, draws=4, n_jobs=1).run()
     exact = np.array(report.data["values"]).mean(axis=2)[:2, :, 0]
@@ -42,6 +44,7 @@ def test_recovery_rises_to_one():
     assert (exact[:, -1] == 1).all()
 
 
+@pytest.mark.long
 @needs_data
 def test_couplings_find_more_contacts_than_mutual_information():
     report = make("dca", quick=True).run()

@@ -32,6 +32,7 @@ def test_wrong_options(options, word):
         make("iterations", **options).run()
 
 
+@pytest.mark.long
 def test_errors_are_those_of_the_trained_model(tiny):
     report = make("iterations", rows=["ucl-1", "uquad-2"], draws=2, n_jobs=1).run()
     assert report.columns == ["trained", *map(str, range(1, 11))]

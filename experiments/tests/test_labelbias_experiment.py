@@ -17,6 +17,7 @@ def test_words_are_as_noisy_as_asked():
     assert {tuple(y) for y in Y} == set(labelbias.PATHS)
 
 
+@pytest.mark.long
 def test_the_memm_fails_where_the_others_are_as_good_as_can_be():
     report = make("labelbias", quick=True, noise=[0.05, 3 / 32, 0.2], draws=4, n_jobs=1).run()
     words = np.array(report.data["errors"])[..., 0]  # levels, draws, models

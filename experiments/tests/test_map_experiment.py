@@ -26,6 +26,7 @@ def test_a_solver_that_does_not_take_a_model_is_left_out():
     assert found.score == pytest.approx(ig.map_assignment(p).score)
 
 
+@pytest.mark.long
 def test_quick_run(monkeypatch):
     if not os.environ.get("ISINGLASS_DATA"):
         pytest.skip("ISINGLASS_DATA is not set")

@@ -73,6 +73,7 @@ def test_what_is_held_out_chooses_and_not_the_test(monkeypatch):
     assert (found["accuracy"], found["test"]) == (0.0, 2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("rows", "least", "behind"),
     [

@@ -21,6 +21,7 @@ def test_the_exact_energy():
     assert onsager.energy(0.4, 4, 4) == pytest.approx(-pairs.sum() / 16, abs=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ising.SAMPLERS)
 def test_what_samplers_observe_is_right(name):
     found = ising.observe(4, 0.35, name, 1500, 0)
@@ -35,6 +36,7 @@ def test_cumulants_cross():
     assert np.isnan(ising.crossing(k, k, k + 1 + k**2))
 
 
+@pytest.mark.long
 def test_the_ising_experiment(monkeypatch):
     monkeypatch.setattr(ising, "QUICK_SIDES", (4, 6))
     monkeypatch.setattr(ising, "COUPLINGS", (0.3, 0.5))
@@ -67,6 +69,7 @@ def test_the_potts_experiment(monkeypatch):
         assert 1 <= run["regions"] <= 64
 
 
+@pytest.mark.long
 def test_the_race(monkeypatch):
     monkeypatch.setattr(race, "models", lambda: {"pairs": lambda: race.ising("random", 0.1, 0.1)})
     monkeypatch.setattr(race, "SAMPLERS", ("gibbs", "swendsen-wang"))

@@ -60,6 +60,7 @@ def test_the_baseline_is_where_convex_rows_begin(tiny):
     np.testing.assert_allclose(shaped, base.predict_marginals(X)[:, 1:-1, 1:-1], atol=1e-8)
 
 
+@pytest.mark.long
 def test_a_further_run_goes_on_from_the_checkpoints(tiny, tmp_path):
     folder = str(tmp_path / "kept")
     first = make("scenes", quick=True, rows=["uquad + entropy"], checkpoints=folder).run()

@@ -45,10 +45,12 @@ def _run(name, quick):
     return make(name, quick=quick, n_jobs=1).run().data
 
 
+@pytest.mark.long
 def test_quick_chunking():
     assert _run("conll2000", True)["f1"] > 89
 
 
+@pytest.mark.long
 def test_quick_letters():
     alone, chain = _run("letters", True)["rows"]
     assert chain["letters"] > alone["letters"] + 0.05

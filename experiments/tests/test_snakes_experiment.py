@@ -23,6 +23,7 @@ def _run(quick):
     return [row["snake"] for row in report.data["rows"]]
 
 
+@pytest.mark.long
 def test_edges_help():
     without, with_edges = _run(quick=True)
     assert with_edges > without + 0.1

@@ -56,6 +56,7 @@ def test_counts_of_strings_are_those_of_samples():
         assert tables[len(f) - 1][f] == pytest.approx(np.mean([holds(w, f) for w in words]))
 
 
+@pytest.mark.long
 def test_gibbs_sampling_has_the_distribution_of_the_model():
     theta = 0.7 * np.random.default_rng(1).normal(size=len(FEATURES))
     T, model = table_of(FEATURES, theta, AB.members()), WordModel(AB.size, SHARES)
@@ -66,6 +67,7 @@ def test_gibbs_sampling_has_the_distribution_of_the_model():
     assert (np.abs(found - mass) < 4.5 * np.sqrt(mass * (1 - mass) / 2000)).all()
 
 
+@pytest.mark.long
 def test_a_model_grows_from_words():
     words = ["banana", "bandana", "ananas", "cabana", "panama", "sahara", "alaska", "kansas"] * 4
     grown = spelling.Induction(spelling.ENGLISH.coded(words), spelling.ENGLISH.coded(words[:8]))

@@ -66,6 +66,7 @@ def run_small(command, out, *argv):
     assert code == 0, err
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("row", rows_of("uai"))
 def test_uai(command, tmp_path, row):
     folder = data_folder("uai")
@@ -79,6 +80,7 @@ def test_uai(command, tmp_path, row):
     check_mar(out, folder / f"{row['name']}.uai.MAR.gz")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("row", rows_of("protein_uai"))
 def test_protein(command, tmp_path, row):
     folder = data_folder("protein_uai")

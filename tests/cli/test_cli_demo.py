@@ -17,6 +17,7 @@ def trained():
     return train_demo(2, 12)
 
 
+@pytest.mark.long
 def test_demo(command, tmp_path, monkeypatch, trained):
     """The numbers, the picture and the page, also in a browser; training itself runs in the last test."""
     calls = []
@@ -67,6 +68,7 @@ def test_wrong_numbers(command, tmp_path):
         assert option[2:] in err
 
 
+@pytest.mark.long
 def test_without_matplotlib(command, tmp_path, monkeypatch, trained):
     monkeypatch.setattr("isinglass.cli.denoising.train_demo", lambda *given: trained)
     monkeypatch.setattr("isinglass.cli.demo.find_spec", lambda name: None)

@@ -281,6 +281,7 @@ def test_validation_ends_training(chunks, command):
     assert "validation loss" in outcome.out
 
 
+@pytest.mark.long
 def test_killed_and_taken_up_again_gives_the_same_file(chunks, command):
     rows = sentences(600, seed=3)
     (chunks / "train.txt").write_text(text(rows))

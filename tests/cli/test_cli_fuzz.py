@@ -42,6 +42,7 @@ def mutated(data, rng):
     return data[:i] + rng.choice(PIECES) + data[i:]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("damaged", ["m.uai", "m.uai.evid", "m.fg"])
 def test_mutations(command, model, damaged):
     whole = {"m.uai": UAI, "m.uai.evid": EVID, "m.fg": FG}[damaged].encode()

@@ -86,6 +86,7 @@ def run_on_terminal(*argv):
     return process.wait(timeout=60), shown.decode()
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name == "nt", reason="pseudo-terminals")
 def test_a_terminal_sees_it_converge(tmp_path):
     p = random_potentials(ig.grid_graph(100, 100, 2), np.random.default_rng(0), 3.0)

@@ -167,6 +167,7 @@ def run_script(*argv, **options):
     return subprocess.run([SCRIPT, *argv], capture_output=True, text=True, timeout=120, **options)
 
 
+@pytest.mark.long
 def test_console_script(model):
     done = run_script("infer", model, "--task", "PR")
     assert done.returncode == 0
@@ -185,6 +186,7 @@ def test_help_loads_nothing_heavy():
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("argv", ["--help", "infer m.uai --task MAR --quiet", "info m.uai", "infer big.uai --quiet"])
 def test_broken_pipe(model, argv):
     n = 20_000
@@ -196,6 +198,7 @@ def test_broken_pipe(model, argv):
     assert done.stdout.splitlines()[-1] in ("0", "141")
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
 def test_full_disk(model):
     with open("/dev/full", "w") as full:
@@ -216,6 +219,7 @@ def shell(line, folder):
 CLOSED = "isinglass: standard output: closed, there is no place for the result\n"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("argv", "code", "err"),
     [
@@ -239,6 +243,7 @@ def test_closed_standard_streams(model, argv, code, err):
     assert (model.parent / "r.MAR").exists() == (code == 0)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="no /dev/stdout")
 def test_results_to_open_files(model):
     """A name that stands for an open file, a pipe or a device is written to, not replaced."""
@@ -255,6 +260,7 @@ def test_results_to_open_files(model):
     assert not [name for name in os.listdir(folder) if name.endswith("tmp")]
 
 
+@pytest.mark.long
 def test_other_encodings(model):
     """A terminal without the characters of a name or of a help text gets escapes."""
     name = model.with_name("ünï.uai")
@@ -266,6 +272,7 @@ def test_other_encodings(model):
     assert run_script("fit", "--help", env=environment).returncode == 0
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name == "nt", reason="signals")
 def test_ctrl_c(tmp_path):
     """A fifo that nobody writes to: the program waits for its model until it is interrupted."""

@@ -57,6 +57,7 @@ def file(request, tmp_path):
     return tmp_path / "m.uai"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_every_format_has_the_same_answer(command, request, file, name, task, tmp_path):
@@ -104,6 +105,7 @@ def assert_same(found, plain, task):
         assert found["states"] == read_map(plain).tolist()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [name for name in ALGORITHMS if serves(name, "MAR")])
 def test_all_of_info_is_in_the_json_object(command, file, name):
     if refusal(name, file) is not None:
@@ -133,6 +135,7 @@ def test_the_list_of_algorithms_names_them_all(command, file):
     assert all(name in out for name in ALGORITHMS)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_options_that_an_algorithm_does_not_have_are_refused(command, file, name, task):

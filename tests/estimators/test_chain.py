@@ -343,6 +343,7 @@ def test_labels_of_several_types_are_refused(three, got):
             call()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [int, float, np.float32, np.int8, Decimal, np.longdouble])
 def test_minus_one_is_not_observed_among_numbers_of_any_type(kind):
     X, Y = sentences(40)

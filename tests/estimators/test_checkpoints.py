@@ -102,6 +102,7 @@ def test_minibatches_go_on_too(tmp_path):
     assert crf.theta_.tobytes() == whole.theta_.tobytes()
 
 
+@pytest.mark.long
 def test_minibatches_do_not_write_a_file_at_each_step(tmp_path, monkeypatch):
     X, Y = graphs()
     times, sizes = iter(range(10**6)), []

@@ -85,6 +85,7 @@ def found(cause, seed):
     return diagnosis
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cause", FAULTS)
 def test_planted_faults_are_ranked_first(cause):
     diagnosis = found(cause, 0)
@@ -103,6 +104,7 @@ def test_planted_faults_are_ranked_first_in_nine_of_ten_seeds(cause):
     assert firsts.count(cause) >= 9, firsts
 
 
+@pytest.mark.long
 def test_a_good_model_is_left_alone():
     crf = ig.GridCRF(bias=True, l2=0.1).fit(*images(0, n=40, coupling=0.5))
     diagnosis = ig.diagnose(crf, *images(1, n=40, coupling=0.5), examples=36)
@@ -110,6 +112,7 @@ def test_a_good_model_is_left_alone():
     assert all(c.effect < 0.03 for c in diagnosis.causes), str(diagnosis)
 
 
+@pytest.mark.long
 def test_large_graphs_are_diagnosed_without_exact_inference(recwarn):
     """No search for elimination orders that cannot help; the most probable labels come from TRW-S."""
     rng = np.random.default_rng(0)
@@ -143,6 +146,7 @@ def test_mistakes_are_named():
     assert "cautious-test" not in decoding.DECODERS
 
 
+@pytest.mark.long
 def test_a_diagnosis_can_be_repeated():
     """The same random_state gives the same numbers, also for decoders that sample."""
     X, Y = images(0, n=8)

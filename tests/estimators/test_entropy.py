@@ -30,6 +30,7 @@ def flat(values):
     return np.concatenate([v.reshape(-1, 2) for v in values])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("entropy", ["A", "B", "C", TABLES, {"variables": 0.2}])
 @both
 def test_predictions_are_those_of_the_weights(kind, entropy):
@@ -78,6 +79,7 @@ def test_fitted_weights_are_positive_and_reported(kind):
     assert_allclose(flat(again.predict_marginals(X)), flat(crf.predict_marginals(X)), atol=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("entropy", ["B", TABLES])
 @both
 def test_released_from_the_stage_before(kind, entropy):
@@ -189,6 +191,7 @@ def test_scikit_learn_files_and_pickles(kind, tmp_path):
         type(crf).load(tmp_path / "a")
 
 
+@pytest.mark.long
 @both
 def test_grid_search(kind):
     make, data = KINDS[kind]

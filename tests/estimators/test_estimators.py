@@ -63,6 +63,7 @@ def test_edges_have_their_own_penalty(kind):
     assert abs(crf.parameters_["node"]).max() > 0.1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("loss", ["ucl", "cl", "pseudo", "cquad"])
 def test_integer_weights_equal_repeated_examples(kind, loss):
     make, data = KINDS[kind]
@@ -74,6 +75,7 @@ def test_integer_weights_equal_repeated_examples(kind, loss):
     assert weighted.score(X, Y, [2, 0, 1]) == pytest.approx(again.score(*repeated(X, Y, [2, 0, 1])))
 
 
+@pytest.mark.long
 def test_class_weights(kind):
     make, data = KINDS[kind]
     X, Y = data(3)
@@ -153,6 +155,7 @@ def test_ctrl_c_keeps_the_best_parameters(kind):
     assert crf.score(X, Y) > 0.5
 
 
+@pytest.mark.long
 def test_minibatches_reach_the_same_place(kind):
     make, data = KINDS[kind]
     X, Y = data()
@@ -171,6 +174,7 @@ def test_l1_makes_parameters_zero(kind):
     assert 0 < (crf.theta_ == 0).sum() < len(crf.theta_)
 
 
+@pytest.mark.long
 def test_other_decoders_and_inferences(kind):
     make, data = KINDS[kind]
     X, Y = data()

@@ -19,6 +19,7 @@ def draw(n, seed, nodes=20):
     return X, Y
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::isinglass.ConvergenceWarning")
 def test_training_for_f_beats_the_likelihood():
     (X, Y), (X_test, Y_test) = draw(100, 0), draw(200, 1)

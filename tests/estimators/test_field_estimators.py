@@ -49,6 +49,7 @@ def test_gradients(method):
         assert slope @ way == pytest.approx(found, rel=2e-6, abs=1e-7)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["pseudo", "composite", "mpf"], ids=str)
 def test_consistent_methods_find_the_truth_in_its_exact_distribution(method):
     p = truth(RING, 4, 0.7)

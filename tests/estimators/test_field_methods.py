@@ -52,6 +52,7 @@ def test_sriharis_counts():
         ig.MRF(model, method="scaling").fit(samples.states)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(8))
 def test_closed_form_and_one_sweep_are_the_maximum_on_chordal_graphs(seed):
     rng = np.random.default_rng(seed)
@@ -104,6 +105,7 @@ def test_scaling_keeps_cells_that_were_not_seen_but_can_be(structural):
     assert scaling.deviance() == pytest.approx(ipf.deviance(), abs=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shift", [0.0, 2.0])
 def test_scaling_of_any_features_finds_the_maximum(shift):
     graph = ig.grid_graph(2, 2, 2)
@@ -216,6 +218,7 @@ def test_a_dirichlet_prior_is_virtual_samples():
     assert (exact_table(one.potentials_) > 0).all()
 
 
+@pytest.mark.long
 def test_the_posterior_of_a_chordal_model():
     """Draws have the mean and the quantiles that are known, and agree on separators; evidence by the chain rule."""
     graph = ig.FactorGraph([2, 2, 3], [(0, 1), (1, 2)])

@@ -29,6 +29,7 @@ def edge_norms(mrf):
     return np.sqrt(np.bincount(groups[groups >= 0], mrf.theta_[groups >= 0] ** 2))
 
 
+@pytest.mark.long
 def test_edges_that_are_not_there_are_exactly_zero():
     mrf = ig.MRF(PAIRS, prior=GroupLaplace(0.1), tol=1e-2, max_iter=3000).fit(samples(2000))
     assert mrf.converged_
@@ -121,6 +122,7 @@ CHAIN = ig.FactorGraph([2, 3, 2], [(0, 1), (1, 2)])
 TABLE = np.random.default_rng(3).integers(1, 12, (2, 3, 2))
 
 
+@pytest.mark.long
 def test_sampling_agrees_with_the_conjugate_posterior_on_chordal_graphs():
     mrf = ig.MRF(CHAIN, method="closed-form", prior=Dirichlet(3.0)).fit(counts=TABLE)
     exact = mrf.posterior()
@@ -135,6 +137,7 @@ def test_sampling_agrees_with_the_conjugate_posterior_on_chordal_graphs():
         assert_allclose(traces[scope].mean(axis=(0, 1)), strength / strength.sum(), atol=0.004)
 
 
+@pytest.mark.long
 def test_posterior_means_of_marginals_are_known_on_any_graph():
     """Diaconis and Ylvisaker (1979): they are those of the samples and the virtual ones, together."""
     ring = ig.FactorGraph([2, 2, 2, 3], [(0, 1), (1, 2), (2, 3), (0, 3)])
@@ -150,6 +153,7 @@ def test_posterior_means_of_marginals_are_known_on_any_graph():
     assert not np.array_equal(models[0].groups[0], models[1].groups[0])
 
 
+@pytest.mark.long
 def test_sampling_agrees_with_importance_sampling_off_chordal_graphs():
     """All pairs of three binary variables, without the triple: six parameters."""
     table, total = np.array([[[9, 2], [3, 4]], [[1, 5], [2, 8]]]), 1.0

@@ -82,6 +82,7 @@ def test_deviances_of_hair_and_eyes():
         found[2].compare(found[0])
 
 
+@pytest.mark.long
 @needs_data
 @pytest.mark.parametrize("name", NAMES)
 def test_deviances_and_errors_are_those_of_poisson_regression(name):
@@ -105,6 +106,7 @@ def test_deviances_and_errors_are_those_of_poisson_regression(name):
             assert mrf.aic() + constant * -2 == pytest.approx(reference.aic - 2, abs=1e-6)
 
 
+@pytest.mark.long
 @needs_data
 @pytest.mark.parametrize(
     ("name", "scopes", "lost"),
@@ -155,6 +157,7 @@ def test_covariances_and_features_are_those_of_enumeration():
     assert_allclose(covariance(model, theta), (centred * p[:, None]).T @ centred, atol=1e-12)
 
 
+@pytest.mark.long
 def test_standard_errors_are_those_of_repeated_samples():
     """The spread of estimates over many data sets; the sandwich agrees where the model is right."""
     graph = ig.grid_graph(2, 2, 2)

@@ -167,6 +167,7 @@ FORGED = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", FORGED)
 def test_forged_files_are_refused(name, tmp_path):
     _, path = saved(tmp_path)

@@ -103,6 +103,7 @@ def test_the_graphical_lasso_is_covariance_selection_on_its_support():
     assert apart[1] < 0.1 * apart[0]
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=15)
 @given(st.integers(2, 6), st.integers(0, 2**32 - 1))
 def test_covariance_graphs_are_stationary_points_of_the_likelihood(n, seed):
@@ -268,6 +269,7 @@ def test_a_closed_form_that_rounding_spoils_is_told():
     assert not fitted.converged_
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("parents", [1, 3, 6])
 def test_a_variable_that_its_parents_determine_is_refused(parents):
     rng = np.random.default_rng(0)

@@ -40,6 +40,7 @@ def fitted(make, X, Y, **options):
     return make(callback=lambda p: p.iteration == 8, **options).fit(X, Y, sample_weight=np.arange(1, len(Y) + 1))
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("_small_blocks")
 @pytest.mark.parametrize("choice", CHOICES)
 @pytest.mark.parametrize("kind", KINDS)

@@ -11,6 +11,7 @@ from isinglass_experiments.data import entity_attributes, load_wnut17
 THEIRS = {10: 40999.68354, 20: 13982.005114, 50: 2081.92, 100: 1882.61}  # python-crfsuite 0.9.12, c1 = c2 = 0.1
 
 
+@pytest.mark.long
 @pytest.mark.skipif("ISINGLASS_DATA" not in os.environ, reason="needs the data folder")
 def test_as_low_as_crfsuite_after_as_many_evaluations():
     data = load_wnut17()

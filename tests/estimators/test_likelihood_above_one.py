@@ -22,6 +22,7 @@ def test_truncated_belief_propagation_is_flagged():
     assert crf.objective_ < 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("inference", ["trw", "exact"])
 def test_upper_bounds_need_no_word(inference):
     crf = ig.GraphCRF(inference, loss="cl", gradient="envelope", l2=1e-3).fit(*equal_labels())

@@ -36,6 +36,7 @@ def enumerated(p, X):
     return np.array([np.logaddexp.reduce(scores[mask]) for mask in agree]) - log_z
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 @pytest.mark.parametrize("inference", ["exact", "brute"])
 def test_log_likelihood_is_that_of_enumeration(missing, inference):

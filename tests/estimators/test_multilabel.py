@@ -54,6 +54,7 @@ def test_without_edges_it_is_logistic_regression():
         assert np.r_[crf.coef_[k], crf.intercept_[k]] == pytest.approx(weights, abs=2e-4)
 
 
+@pytest.mark.long
 def test_the_tree_joins_what_depends_on_each_other():
     X, Y = label_sets()
     crf = ig.MultiLabelCRF(graph="tree").fit(X, Y)
@@ -62,6 +63,7 @@ def test_the_tree_joins_what_depends_on_each_other():
     assert with_edges.log_likelihood(X[60:], Y[60:]).mean() > without.log_likelihood(X[60:], Y[60:]).mean()
 
 
+@pytest.mark.long
 def test_files_pickles_frames_and_searches(tmp_path):
     pd = pytest.importorskip("pandas")
     X, Y = label_sets()
@@ -103,6 +105,7 @@ def test_frames_of_features_and_names_of_labels(tmp_path):
     assert crf.set_params(graph="tree").fit(X, Y).feature_names_in_ is None
 
 
+@pytest.mark.long
 def test_labels_that_are_nan_are_not_observed():
     X, Y = label_sets(40)
     hidden = np.random.default_rng(0).random(Y.shape) < 0.2

@@ -27,6 +27,7 @@ def conditional(p, row, outputs):
     return ig.infer(p, "brute", evidence=given).log_z - ig.infer(p, "brute", evidence=both).log_z
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::isinglass.ConvergenceWarning")
 def test_the_conditional_likelihood_of_the_outputs_is_minimised():
     fitted = mrf(optimizer=Lbfgs(tol=1e-9)).fit(X, outputs=OUTPUTS)
@@ -58,6 +59,7 @@ def test_predictions_are_decided_given_the_inputs(decoder):
     )  # values of outputs are not looked at
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::isinglass.ConvergenceWarning")
 def test_losses_of_decisions_in_stages_through_bp():
     options = {"inference": "bp", "iterations": 5, "decoder": "f1", "max_iter": 6}

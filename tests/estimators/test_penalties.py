@@ -28,6 +28,7 @@ def weights_of(crf, l1, edge_l1):
     return np.concatenate([np.full(a.size, l1 if n == "node" else edge_l1) for n, a in crf.parameters_.items()])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("l1", "edge_l1"), [(2.0, None), (0.0, 1.5), (1.0, 0.0), (0.5, 3.0)])
 def test_conditions_of_optimality(kind, l1, edge_l1):

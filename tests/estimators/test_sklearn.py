@@ -61,6 +61,7 @@ def test_pipeline(kind):
     assert named["crf"].l2 == 2.0
 
 
+@pytest.mark.long
 def test_grid_search(kind):
     make, data = KINDS[kind]
     X, Y = data(4)

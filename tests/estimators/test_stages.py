@@ -203,6 +203,7 @@ def test_validation_ends_a_stage_and_no_more(kind):
     assert all(epoch.validation is not None for epoch in crf.history_)
 
 
+@pytest.mark.long
 @both
 def test_scikit_learn_files_and_pickles(kind, tmp_path):
     make, data = KINDS[kind]

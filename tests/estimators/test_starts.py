@@ -23,6 +23,7 @@ def test_what_losses_start_from():
         assert one <= two  # whatever goes with the loss goes with its start
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::isinglass.ConvergenceWarning")
 def test_digits_keep_their_ink():
     """Without a start, the smoothed error on digits ends where every pixel is called blank."""
@@ -36,6 +37,7 @@ def test_digits_keep_their_ink():
     assert crf.objective_ < 0.5 * cold.objective_
 
 
+@pytest.mark.long
 @kinks
 @both
 @pytest.mark.parametrize(("loss", "first"), [("suclass", "ucl"), (ig.losses.SmoothedClique(3.0), "ccl")])

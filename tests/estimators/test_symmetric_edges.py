@@ -24,6 +24,7 @@ def directed_data(n=6, seed=0, edge_features=False):
     return X, turned, Y
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("edge_features", [False, True])
 @pytest.mark.parametrize("loss", ["ucl", "cl"])
 def test_turning_edges_changes_nothing(edge_features, loss):

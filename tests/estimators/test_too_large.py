@@ -13,6 +13,7 @@ def scenes():
     return Y[..., None] + rng.normal(size=(1, 40, 40, 1)), Y
 
 
+@pytest.mark.long
 def test_an_exact_decoder(scenes) -> None:
     X, Y = scenes
     crf = ig.GridCRF(iterations=1, max_iter=1, decoder="map")
@@ -22,6 +23,7 @@ def test_an_exact_decoder(scenes) -> None:
         crf.predict(X)
 
 
+@pytest.mark.long
 def test_an_exact_margin(scenes) -> None:
     with pytest.raises(ig.MemoryLimitError, match=r"Margin\(solver='trws'\)"):
         ig.GridCRF(loss="margin").fit(*scenes)

@@ -34,6 +34,7 @@ def by_hand(crf, theta, held_out):
     return -np.log(beliefs[np.arange(len(labels)), labels]).sum()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_best_parameters_are_kept(kind):
     make, train, held_out = few(kind)
@@ -52,6 +53,7 @@ def test_the_best_parameters_are_kept(kind):
     assert all(epoch.validation is None for epoch in longer.history_)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_without_impatience_the_best_is_kept_too(kind):
     make, train, held_out = few(kind)
@@ -62,6 +64,7 @@ def test_without_impatience_the_best_is_kept_too(kind):
     assert crf.theta_.tobytes() == points[int(np.argmin([e.validation for e in crf.history_]))].tobytes()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_resumed_runs_are_those_of_one_run(kind, tmp_path):
     make, train, held_out = few(kind)

@@ -69,6 +69,7 @@ def test_a_grid_in_logarithms():
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("inference", ["bp", "trw", "mf", "convex"])
 @pytest.mark.parametrize("loss", [n for n, cls in losses.LOSSES.items() if cls.facts.uses == "beliefs"])
 def test_every_belief_loss_with_hidden_variables(loss, inference):

@@ -64,6 +64,7 @@ def test_probabilities_are_resistances_and_bridges_are_exactly_one():
         assert_array_equal(rho == 1, [frozenset(p) in bridges for p in pairs.tolist()])
 
 
+@pytest.mark.long
 def test_a_link_on_a_very_long_cycle_is_no_bridge():
     n = 1_000_000
     ring = np.stack([np.arange(n), np.roll(np.arange(n), -1)], axis=1)

@@ -35,6 +35,7 @@ def simulate(graph, order, clamped=()):
     return separators
 
 
+@pytest.mark.long
 @settings(max_examples=100, deadline=None)
 @given(factor_graphs(max_variables=8, max_factors=12))
 @pytest.mark.parametrize("method", ["auto", "min_weight", "min_fill", "weighted_min_fill"])
@@ -129,6 +130,7 @@ def test_compiled_and_plain_searches_agree(graph, use_fill, seed):
         np.testing.assert_array_equal(mine, theirs)
 
 
+@pytest.mark.long
 def test_a_long_search_finds_better_orders():
     graph = ig.random_graph(70, 140, 3, random_state=0)
     assert ig.elimination_order(graph, restarts="long").entries < ig.elimination_order(graph, restarts=0).entries
@@ -141,6 +143,7 @@ def test_hopeless_graphs_are_priced_without_finishing():
     assert "more than" in repr(order)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("side", [100, 300, 1100])
 def test_large_grids_are_refused_without_a_search(side, monkeypatch):
     """The stated costs are those of a lower bound, which grows with the grid, and they agree with each other."""
@@ -166,6 +169,7 @@ def _has_grid(graph, free, a, b, k):
     return False
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(20))
 def test_the_largest_grid_is_that_of_a_slow_search(seed):
     rng = np.random.default_rng(seed)

@@ -40,6 +40,7 @@ def interactions(graph):
     return found
 
 
+@pytest.mark.long
 def test_separation_agrees_with_networkx():
     rng = np.random.default_rng(0)
     seen = []
@@ -56,6 +57,7 @@ def test_separation_agrees_with_networkx():
     assert 100 < sum(seen) < 900  # both answers were asked for
 
 
+@pytest.mark.long
 def test_d_separation_and_moral_graphs_agree_with_networkx():
     rng = np.random.default_rng(1)
     seen = []
@@ -73,6 +75,7 @@ def test_d_separation_and_moral_graphs_agree_with_networkx():
     assert 50 < sum(seen) < 950
 
 
+@pytest.mark.long
 def test_chordal_graphs_cliques_and_junction_trees_agree_with_networkx():
     rng = np.random.default_rng(2)
     chordal = 0
@@ -104,6 +107,7 @@ def check_junction_tree(graph, tree, filled):
         assert set(scope) <= set(tree.cliques[owner])
 
 
+@pytest.mark.long
 def test_independencies_are_those_of_separation():
     rng = np.random.default_rng(3)
     for _ in range(30):
@@ -149,6 +153,7 @@ def test_directed_graphs_by_names():
         ig.d_separated(dag, "rain", "wett")
 
 
+@pytest.mark.long
 def test_a_large_chordal_graph_takes_linear_time():
     tree = ig.junction_tree(ig.chain_graph(20_000, 2))
     assert len(tree.cliques) == 19_999

@@ -126,6 +126,7 @@ def covered(runs, **options):
     return (np.abs(z) < 2).mean()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("options", [{"algorithm": "ais", "temperatures": 30}, {"algorithm": "importance"}])
 def test_two_standard_errors_cover_log_z(options):
     assert 0.88 <= covered(100, **options) <= 1.0
@@ -164,6 +165,7 @@ def test_forward_and_reverse_bracket_log_z():
     np.testing.assert_allclose(r.variables.flat, ig.infer(p).variables.flat, atol=6 * r.info.residual)
 
 
+@pytest.mark.long
 def test_in_reverse_with_hard_zeros():
     """What q holds of possible assignments is counted; without that the mean would be too large."""
     p = MODELS["hard zeros"]

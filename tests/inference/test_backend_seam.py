@@ -189,6 +189,7 @@ def run_with(p, backend, **options):
     return np.concatenate([np.ravel(part) for part in parts])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("many", [log_model.MANY, 0])
 @pytest.mark.parametrize("kind", ["any", "grid"])
 def test_a_backend_in_plain_numpy(kind, many, monkeypatch):
@@ -253,6 +254,7 @@ print(repr(float(run_with(model(), NumpyBackend(), iterations=3)[0])))
 """
 
 
+@pytest.mark.long
 def test_another_backend_needs_no_numba():
     code = WITHOUT_NUMBA.format(folder=str(Path(__file__).parent))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

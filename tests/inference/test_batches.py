@@ -131,6 +131,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.bits
 @pytest.mark.parametrize("damping", [0.0, 0.3])
 @pytest.mark.parametrize("kind", ALGORITHMS)
@@ -142,6 +143,7 @@ def test_a_gradient_by_flooding_is_the_same_alone_and_in_a_batch(names, kind, da
     check(names, make(iterations=7, schedule="flooding", damping=damping), tape="sqrt")
 
 
+@pytest.mark.long
 @pytest.mark.bits
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("schedule", ["sequential", "residual"])
@@ -161,6 +163,7 @@ def test_a_result_link_by_link_is_the_same_alone_and_in_a_batch(schedule, thread
                 first = last
 
 
+@pytest.mark.long
 @pytest.mark.bits
 @settings(max_examples=25, deadline=None)
 @given(st.data())
@@ -172,6 +175,7 @@ def test_random_batches(data):
     check(names, make(iterations=data.draw(st.sampled_from([1, 5])), schedule="flooding", **options), tape)
 
 
+@pytest.mark.long
 @pytest.mark.bits
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("schedule", ["flooding", "auto"])

@@ -3,6 +3,7 @@
 from inspect import isabstract
 
 import numpy as np
+import pytest
 
 import isinglass as ig
 from isinglass.testing import InferenceSuite, walk
@@ -62,6 +63,7 @@ class TestMeanField(TestBeliefPropagation):
         return ig.MeanField(tol=1e-13, max_iter=500)
 
 
+@pytest.mark.long
 class TestStructuredMeanField(TestBeliefPropagation):
     def algorithm(self):
         return ig.StructuredMeanField(tol=1e-13, max_iter=500)
@@ -103,16 +105,19 @@ class SamplerSuite(InferenceSuite):
         super().test_sample_frequencies()
 
 
+@pytest.mark.long
 class TestGibbs(SamplerSuite):
     def algorithm(self):
         return ig.Gibbs(sweeps=self.sweeps)
 
 
+@pytest.mark.long
 class TestGibbsRandomScan(SamplerSuite):
     def algorithm(self):
         return ig.Gibbs(sweeps=self.sweeps, scan="random")
 
 
+@pytest.mark.long
 class TestTreeGibbs(SamplerSuite):
     def algorithm(self):
         return ig.TreeGibbs(sweeps=self.sweeps)
@@ -125,11 +130,13 @@ class TestMetropolis(SamplerSuite):
         return ig.Metropolis(sweeps=self.sweeps)
 
 
+@pytest.mark.long
 class TestParallelTempering(SamplerSuite):
     def algorithm(self):
         return ig.ParallelTempering(sweeps=self.sweeps, replicas=3)
 
 
+@pytest.mark.long
 class TestSwendsenWang(SamplerSuite):
     """Binary pairs without hard zeros."""
 
@@ -141,6 +148,7 @@ class TestSwendsenWang(SamplerSuite):
         return all(g.arity < 2 or (g.arity == 2 and set(g.shape) <= {1, 2} and np.isfinite(t).all()) for g, t in groups)
 
 
+@pytest.mark.long
 class TestWolff(TestSwendsenWang):
     long = 1200
 
@@ -148,11 +156,13 @@ class TestWolff(TestSwendsenWang):
         return ig.Wolff(sweeps=self.sweeps)
 
 
+@pytest.mark.long
 class TestAnnealedImportance(TestBeliefPropagation):
     def algorithm(self):
         return ig.AnnealedImportance(temperatures=20)
 
 
+@pytest.mark.long
 class TestImportanceSampling(TestBeliefPropagation):
     def algorithm(self):
         return ig.ImportanceSampling(samples=1000)

@@ -184,6 +184,7 @@ def test_warm_starts_keep_hard_zeros_that_are_proved():
     assert_allclose(again.variables.flat, first.variables.flat, atol=1e-7)
 
 
+@pytest.mark.long
 def test_a_log_z_off_its_domain_is_said():
     if not os.environ.get("ISINGLASS_DATA"):
         pytest.skip("ISINGLASS_DATA is not set")
@@ -254,6 +255,7 @@ def test_noise_does_not_depend_on_the_batch():
     assert np.abs(other.variables.flat - one.variables.flat).max() > 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("schedule", ["auto", "flooding", "sequential", "residual"])
 @pytest.mark.parametrize("damping", [0.0, 0.3, 0.8])
 @pytest.mark.parametrize("kind", [ig.BeliefPropagation, ig.TreeReweighted])
@@ -280,6 +282,7 @@ def test_a_derivative_at_an_unstable_point_is_refused(tape):
         r.backward(variables=loss)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("schedule", ["flooding", "grid", "sequential", "residual"])
 def test_hessians_do_not_stop_with_the_values(schedule):
     graph, site = ig.grid_graph(16, 16, 2), 8 * 16 + 8
@@ -318,6 +321,7 @@ def test_derivatives_that_early_iterations_do_not_see(options):
     assert_allclose(found.log_tables[2 * n][0], 0.5034997, atol=1e-6)
 
 
+@pytest.mark.long
 def test_perturbations_and_hessians_stay_at_the_fixed_point():
     grid = ig.grid_graph(8, 8, 2)
     p = ig.Potentials.from_groups(grid, [np.zeros((64, 2)), 0.6 * COUPLING[None]])
@@ -335,6 +339,7 @@ def test_perturbations_and_hessians_stay_at_the_fixed_point():
     assert np.abs(product.groups[0]).max() < 1e-3  # at the magnetised point that mean field ends at
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("radius", [0.99, 1.01])
 def test_stability_of_larger_models(radius):
     r = quietly(torus(24, np.arctanh(radius / 3)), "bp", check_stability=True)

@@ -67,6 +67,7 @@ def slope_towards(p, weights, one, two):
     return total - sum((t * (c - a)).sum() for t, a, c in zip(p.log_tables, one.factors, two.factors, strict=True))
 
 
+@pytest.mark.long
 def test_five_hundred_random_problems(capsys):
     """2 to 5 labels, mixed signs, w from .01 to 1, potentials up to +-30: every one converges."""
     rng, rescued, iterations, worst = np.random.default_rng(0), 0, [], 0.0
@@ -172,6 +173,7 @@ def slope(value, step=1e-3):
     return sum(c * (value(k * step) - value(-k * step)) for c, k in terms) / step
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", GRAPHS)
 @pytest.mark.parametrize("zeros", [0.0, 0.2])
 def test_derivatives_by_costs_and_weights(name, zeros):

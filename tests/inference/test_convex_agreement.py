@@ -42,6 +42,7 @@ def agree(p, weights, names):
         assert programme.kkt_residual(beliefs_of(found[name])) < KKT
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(12))
 def test_all_solvers_on_random_graphs(seed):
     """Mixed arity (to four) and cardinality; weights by factor (even seeds) or by configuration, in [.3, 1]."""
@@ -49,6 +50,7 @@ def test_all_solvers_on_random_graphs(seed):
     agree(p, weights, [name for name in ITERATIONS if seed % 2 == 0 or name != "messages"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(8))
 def test_beliefs_down_to_the_thirtieth_power(seed):
     """Weights in [.1, 1], and beliefs down to 1e-33, which the primal algorithm would take far too long for."""

@@ -63,6 +63,7 @@ def test_one_block_is_the_primal_algorithm():
     assert_allclose(beliefs(two), beliefs(one), rtol=1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("size", "overlap"), [(1, 0), (2, 0), (2, 1), (3, 1)])
 @pytest.mark.parametrize("seed", range(4))
 def test_blocks_on_random_graphs(seed, size, overlap):

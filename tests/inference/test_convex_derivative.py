@@ -57,6 +57,7 @@ def _by_factor(p, groups):
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("system", ["factorised", "iterative"])
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_many_digits(name, system):
@@ -65,6 +66,7 @@ def test_many_digits(name, system):
     assert wrong < ACCURACY
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_perturbation_in_many_digits(name):
     """Steps of Newton's method on complex potentials correct each other, as refinement does."""
@@ -80,6 +82,7 @@ def perturbed_or_none(p, algorithm, bars):
         return None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scale", [3.0, 10.0, 30.0])
 def test_two_rules_on_stiff_energies(scale):
     """Costs of up to +-30 and weights from .01 on: implicit and perturbed derivatives agree to 1e-9.
@@ -120,6 +123,7 @@ def test_what_a_larger_share_costs(monkeypatch):
         assert errors(*triples())[0] > 1000 * ACCURACY
 
 
+@pytest.mark.long
 def test_what_refinement_is_for(monkeypatch):
     """One solution: the share, or rounding, shows."""
     monkeypatch.setattr(convex_derivative, "PASSES", 1)
@@ -139,6 +143,7 @@ def large_tables(kind, states, scale, seed):
     return graph, [rng.normal(0, scale, (len(group), *group.shape)) for group in graph.groups], rng
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("states", [2, 3])
 @pytest.mark.parametrize("kind", ["grid", "tree"])
 @pytest.mark.parametrize("scale", [30.0, 100.0, 300.0, 1000.0])

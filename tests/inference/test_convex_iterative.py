@@ -60,6 +60,7 @@ def problem(name):
     return random_potentials(MIXED, rng).repeat(3)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("weights", ["A", "C"])
 @pytest.mark.parametrize("name", ["sharp", "coupled", "three states", "mixed and repeated"])
 def test_the_same_beliefs_and_derivatives(name, weights, system):

@@ -101,6 +101,7 @@ def compare(p, algorithm, counting):
         assert_allclose(r.factor(a), true, atol=BELIEF)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scale", [0.5, 1.5])
 @pytest.mark.parametrize("name", GRAPHS)
 def test_tree_reweighted(name, scale):
@@ -108,6 +109,7 @@ def test_tree_reweighted(name, scale):
     compare(p, ig.TreeReweighted(), appearance_probabilities(p.graph))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("share", [0.5, 0.75, 0.95])
 @pytest.mark.parametrize("name", GRAPHS)
 def test_fractional(name, share):

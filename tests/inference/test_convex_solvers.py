@@ -25,6 +25,7 @@ def random_weights(graph, rng, plain):
     return ig.EntropyWeights(states, [rng.uniform(0.2, 1, (len(g), *g.shape)) for g in graph.groups])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("plain", [True, False])
 @pytest.mark.parametrize("solver", ["newton", "primal", "blocks", "dual", "lbfgs", "messages"])
 @pytest.mark.parametrize("name", GRAPHS)

@@ -133,6 +133,7 @@ def starts(p, rng):
     yield ig.infer(p, evidence={i: int(rng.choice(states))})
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::isinglass.errors.ConvergenceWarning")
 @pytest.mark.parametrize("seed", range(40))
 def test_what_is_called_converged_is_the_minimum(seed):

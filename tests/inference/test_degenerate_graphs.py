@@ -77,6 +77,7 @@ def p(request):
     return MODELS[request.param]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", CHOSEN)
 def test_inference(p, name):
     algorithm, truth = CHOSEN[name], ig.infer(p, "brute")
@@ -94,6 +95,7 @@ def test_inference(p, name):
     assert repr(r).startswith("Result: ")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [name for name, one in CHOSEN.items() if not one.facts.stochastic])
 def test_derivatives(p, name):
     algorithm = CHOSEN[name]
@@ -108,12 +110,14 @@ def test_derivatives(p, name):
             assert_allclose(a, b, atol=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [name for name, one in CHOSEN.items() if one.facts.samples])
 def test_sampling(p, name):
     assert ig.sample(p, 3, CHOSEN[name], random_state=0).shape == (3, p.graph.n_variables)
     assert ig.sample(p, 0, CHOSEN[name], random_state=0).shape == (0, p.graph.n_variables)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [name for name, one in CHOSEN.items() if one.facts.maximises])
 def test_maximisation(p, name):
     algorithm, best = CHOSEN[name], ig.map_assignment(p, "brute")

@@ -30,6 +30,7 @@ def test_bethe_reference_values(name, log_z, schedule):
     assert_allclose(r.log_z, log_z, atol=1e-6)
 
 
+@pytest.mark.long
 def test_bethe_reference_value_of_a_large_grid():
     assert_allclose(ig.infer(problem("ising300"), "bp").log_z, 113427.1542293, atol=1e-6)
 
@@ -120,6 +121,7 @@ def test_a_warm_start_is_nearly_done():
         ig.infer(random_potentials(ig.grid_graph(2, 2, 2), np.random.default_rng(1)), "bp", init=first)
 
 
+@pytest.mark.long
 def test_tree_reweighted_bound_on_many_models():
     rng = np.random.default_rng(0)
     converged = 0

@@ -17,6 +17,7 @@ LARGE = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scale", [1.0, 50.0, 400.0])
 @pytest.mark.parametrize("zeros", [0.0, 0.3])
 @pytest.mark.parametrize("graph", LARGE, ids=str)
@@ -191,6 +192,7 @@ def test_n_best_of_a_long_chain():
     assert len({tuple(m.states) for m in found}) == 20
 
 
+@pytest.mark.long
 def test_too_large_is_refused_at_once_with_the_bytes():
     p = ig.Potentials.from_groups(ig.grid_graph(40, 40, 2), [np.zeros((1, 2)), np.zeros((1, 2, 2))])
     with pytest.raises(ig.MemoryLimitError, match=r"width .* entries.*memory limit is 1 GB"):
@@ -202,6 +204,7 @@ def test_too_large_is_refused_at_once_with_the_bytes():
         ig.infer(small, ig.Exact(memory_limit=100))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("graph", "scale"),
     [
@@ -400,6 +403,7 @@ def test_a_longer_search_is_at_hand():
     assert max(saved) > 1
 
 
+@pytest.mark.long
 def test_a_longer_search_before_refusing_is_announced(monkeypatch):
     graph = ig.random_graph(70, 140, 2, random_state=1)
     p = random_potentials(graph, np.random.default_rng(0), 0.3)
@@ -475,6 +479,7 @@ def test_only_remedies_that_apply_are_named(work, helps, never):
         assert text not in str(caught.value)
 
 
+@pytest.mark.long
 def test_log_z_alone_is_advised_where_it_fits():
     p = ig.models.Ising(ig.grid_graph(13, 13, 2)).potentials(coupling=0.3)
     needed = [ig.Exact(beliefs=b).cost(p).bytes for b in (False, True)]

@@ -40,6 +40,7 @@ def layout_of(p):
     return upward.upward(p, False, orders.Wishes()).passes.layout
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scale", [1.0, 400.0])
 @pytest.mark.parametrize("zeros", [0.0, 0.3])
 @pytest.mark.parametrize("name", GRAPHS)
@@ -75,6 +76,7 @@ def test_the_models_above_have_what_they_are_there_for(lowered):
     assert min(several, apart, missing, pieces, jobs) > 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", GRAPHS)
 @pytest.mark.parametrize("scale", [1.0, 400.0])
 def test_threads_change_no_bit(lowered, name, scale):
@@ -104,6 +106,7 @@ def test_threads_change_no_bit_of_a_large_model():
         assert_array_equal(other.factors.groups[1], one.factors.groups[1])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rest", [0, 1])
 @pytest.mark.parametrize("name", GRAPHS)
 def test_room_for_local_tables_changes_no_bit(lowered, monkeypatch, name, rest):
@@ -242,6 +245,7 @@ def test_wrong_threads():
         ig.infer(random_potentials(GRAPHS["grid"](), np.random.default_rng(0)), "exact", n_jobs=0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scale", [1.0, 400.0])
 @pytest.mark.parametrize("name", GRAPHS)
 def test_log_z_alone(lowered, monkeypatch, name, scale):
@@ -273,6 +277,7 @@ def test_places_of_messages_do_not_overlap(lowered, monkeypatch):
             owner[start[b] : start[b] + sizes[b]] = b
 
 
+@pytest.mark.long
 def test_log_z_alone_fits_where_beliefs_do_not():
     p = random_potentials(ig.grid_graph(16, 16, 2), np.random.default_rng(0))
     limit = ig.Exact(beliefs=False).cost(p).bytes

@@ -32,6 +32,7 @@ def _grids(strengths, states=2, side=4):
     return ig.Potentials.from_groups(graph.repeat(len(strengths)), together), alone
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("states", [2, 3])
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_each_component_has_the_bits_that_it_has_alone(name, states):

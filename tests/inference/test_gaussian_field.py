@@ -89,6 +89,7 @@ def test_partial_correlations_are_those_of_residuals():
     assert_array_equal(found != 0, J != 0)
 
 
+@pytest.mark.long
 def test_samples_have_the_moments_of_the_field():
     rng = np.random.default_rng(1)
     J = random_precision(4, 0.7, rng)
@@ -102,6 +103,7 @@ def test_samples_have_the_moments_of_the_field():
     assert field.sample(0).shape == (0, 4)
 
 
+@pytest.mark.long
 def test_a_large_grid_takes_seconds():
     """Log determinant, marginal variances and a sample of 300 x 300 variables: at most 5 s on one core."""
     ig.GaussianField(np.eye(2)).sample(1)

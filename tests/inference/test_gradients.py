@@ -69,6 +69,7 @@ def richardson(f, step=1e-3):
     return (4 * fine - coarse) / 3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("damping", [0.0, 0.3])
 @pytest.mark.parametrize("kind", [ig.BeliefPropagation, Fractional])
 @pytest.mark.parametrize("schedule", [*SCHEDULES, "grid", "tree"])
@@ -139,6 +140,7 @@ def test_damping_counting_numbers_and_initial_messages(schedule):
     assert_allclose((mine.initial_messages * direction).sum(), expected, rtol=1e-7)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [ig.MeanField, ig.StructuredMeanField])
 @pytest.mark.parametrize("name", GRAPHS)
 def test_mean_field(name, kind):

@@ -103,6 +103,7 @@ def each(chunk, kind):
         yield seed, np.random.default_rng([seed, kind])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("chunk", range(CASES // CHUNK))
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_message_passing(schedule, chunk):
@@ -117,6 +118,7 @@ def test_message_passing(schedule, chunk):
         assert error(p, message_passing(schedule, graph, rng, seed), rng, differences) < 1e-7, seed
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("chunk", range(CASES // CHUNK))
 def test_mean_field(chunk):
     for seed, rng in each(chunk, 10):
@@ -125,6 +127,7 @@ def test_mean_field(chunk):
         assert error(p, ig.MeanField(iterations=int(rng.integers(1, 5))), rng, True, init=start) < 1e-7, seed
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("chunk", range(CASES // CHUNK))
 def test_max_product(chunk):
     """By complex steps, and few iterations: messages that have gone around a loop meet ties."""

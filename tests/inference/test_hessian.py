@@ -73,6 +73,7 @@ def dense(p, plain, loss, v):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("converged", [False, True])
 @pytest.mark.parametrize("kind", ["bp", "trw", "fbp", "mf"])
 def test_against_mixed_differences_at_60_digits(kind, converged):
@@ -120,6 +121,7 @@ ALGORITHMS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=repr)
 def test_it_is_symmetric(algorithm):
     """The loss is a scalar, whatever ran: u' H v = v' H u, with hard zeros and evidence."""

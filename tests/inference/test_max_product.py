@@ -144,6 +144,7 @@ def best_change(p, states, chosen):
     return p.log_score(assignments(p, {i: [s] for i, s in enumerate(states) if i not in chosen})).max()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["bp", "max-product"])
 def test_a_local_optimum_is_one(name):
     """No change on variables that induce trees and single loops helps; on some graphs, a larger change does."""
@@ -163,6 +164,7 @@ def test_a_local_optimum_is_one(name):
     assert beaten
 
 
+@pytest.mark.long
 def test_agreement_of_tree_reweighted_messages_proves_a_global_optimum():
     proved = 0
     for p in small_models():

@@ -36,6 +36,7 @@ def test_a_large_magnet_leaves_the_symmetric_point():
     assert free.info.iterations < 50
 
 
+@pytest.mark.long
 @BOTH
 def test_a_magnet_leaves_the_symmetric_point_and_the_seed_says_where_to(name):
     p = torus(6, 1.0)
@@ -59,6 +60,7 @@ def test_a_weak_magnet_stays_where_it_is(name):
     assert ig.infer(p, name).info.stable is None
 
 
+@pytest.mark.long
 @BOTH
 def test_stability_is_that_of_small_changes(name):
     """Sweeps from beliefs a little off the symmetric point come back, or go away, as `stable` says."""
@@ -156,6 +158,7 @@ def any_model(seed):
     return random_potentials(graph, rng, scale, 0.2 * (seed % 2), states, {0: 0} if seed % 3 == 0 else None)
 
 
+@pytest.mark.long
 @BOTH
 def test_what_is_called_converged_stays(name):
     """A thousand more sweeps do not move a belief. Twenty models side by side, as each would be alone."""

@@ -84,6 +84,7 @@ def test_grid_loops_are_the_pairwise_loops(height, width, card, copies, tables, 
     agree(p, algorithm, bars, (GridFlood, FloodPairs, Flood), only)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("tables", ["one", "axes", "some", "own"])
 @pytest.mark.parametrize(
     ("height", "width", "card", "copies"),

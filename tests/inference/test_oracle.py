@@ -53,6 +53,7 @@ def check(p, loss, rng, algorithm, plain):
         assert abs(value - expected) <= 1e-9 * max(size, abs(expected)) + 1e-14
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("schedule", ["flooding", "sequential"])
 @pytest.mark.parametrize("scale", [1.0, 50.0, 300.0])
 @pytest.mark.parametrize("kind", KINDS)

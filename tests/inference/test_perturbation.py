@@ -31,6 +31,7 @@ def case(graph, seed, scale=0.7):
     return random_potentials(graph, rng, scale, 0.2 * (seed % 3 > 0), witness, evidence), Loss(graph, rng)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("algorithm", CONVERGING, ids=lambda a: f"{a.name}-{getattr(a, 'schedule', '')}")
 @pytest.mark.parametrize("name", GRAPHS)
 def test_it_equals_the_gradient_through_the_converged_run(name, algorithm):

@@ -56,6 +56,7 @@ def runs(p):
         yield lambda given=given: plain(evidence={0: 1, 60: 0}, **given)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("make", [grids, shared])
 @pytest.mark.parametrize("card", [2, 3])
 @pytest.mark.filterwarnings("ignore::isinglass.ConvergenceWarning")

@@ -120,6 +120,7 @@ def models(draw):
     return ig.Potentials(graph, [table(rng, graph.cards[list(s)], rng.choice(KINDS)) for s in graph.scopes])
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(
     models(),

@@ -40,6 +40,7 @@ def slack(truth):
     return 1e-9 * max(1.0, abs(truth))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("block", range(5))
 def test_the_bound_on_500_models(block):
     """Never below log Z where it has converged, which is nearly everywhere."""
@@ -54,6 +55,7 @@ def test_the_bound_on_500_models(block):
     assert converged >= 95
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scale", [10.0, 100.0, 300.0])
 def test_no_bound_is_claimed_that_does_not_hold(scale):
     """At such scales messages can stand still far from a fixed point (seed 4, scale 300: 20 nats below log Z)."""
@@ -66,6 +68,7 @@ def test_no_bound_is_claimed_that_does_not_hold(scale):
             assert r.log_z >= truth - slack(truth)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("iterations", [0, 1, 2, 10])
 def test_the_certificate_holds_for_any_messages(iterations):
     too_low = 0

@@ -25,6 +25,7 @@ def run(scores, offsets, table, **options):
     return posterior(padded(scores), offsets, transition(table), **options)
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(chains())
 def test_equals_enumeration(batch):
@@ -98,6 +99,7 @@ def test_ties_go_to_the_lowest_label():
     assert_array_equal(labels, 0)
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(chains(longest=4, most=4, scale=1.0), st.booleans())
 def test_derivative_of_beliefs(batch, with_pairs):

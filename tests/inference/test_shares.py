@@ -74,6 +74,7 @@ def check(p, make, **options):
             assert_array_equal(one, two, err_msg=f"{threads} threads")
 
 
+@pytest.mark.long
 @pytest.mark.bits
 @pytest.mark.parametrize("schedule", ["flooding", "grid"])
 @pytest.mark.parametrize("own", [True, False, None])
@@ -99,6 +100,7 @@ def test_iterations_of_a_large_grid_one_by_one(schedule, monkeypatch):
     check(grid(), ig.BeliefPropagation, iterations=3, schedule=schedule)
 
 
+@pytest.mark.long
 @pytest.mark.bits
 @pytest.mark.parametrize("triples", [False, True])
 @pytest.mark.parametrize("shared", [False, True])
@@ -109,6 +111,7 @@ def test_any_graph(card, shared, triples):
     check(p, ig.BeliefPropagation, iterations=4, schedule="flooding")
 
 
+@pytest.mark.long
 @pytest.mark.bits
 @pytest.mark.parametrize("make", [ig.BeliefPropagation, ig.TreeReweighted])
 def test_damping_and_powers(make):
@@ -123,6 +126,7 @@ def test_logarithms():
     check(low, ig.BeliefPropagation, iterations=4, schedule="flooding")
 
 
+@pytest.mark.long
 @pytest.mark.bits
 def test_the_blocks_of_a_component_do_not_depend_on_the_batch():
     both = ig.potentials_union([grid(own=False), general(shared=True), grid(height=3, width=4), grid(seed=3)])
@@ -134,6 +138,7 @@ def test_the_blocks_of_a_component_do_not_depend_on_the_batch():
     assert_array_equal(alone[1], everything(grid(), ig.BeliefPropagation, 3, iterations=4)[1])
 
 
+@pytest.mark.long
 @pytest.mark.bits
 @pytest.mark.parametrize("schedule", ["flooding", "grid"])
 def test_many_small_grids(schedule, monkeypatch):

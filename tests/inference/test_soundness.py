@@ -138,6 +138,7 @@ def fault(p, truth, algorithm, result):
     return f"{algorithm} {info}: a belief is off by {off:.2g}" if not off <= OFF else None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("first", range(0, 1200, 100))
 def test_no_wrong_answer_is_flagged_as_right(first):
     found = {seed: wrong(seed) for seed in range(first, first + 100)}

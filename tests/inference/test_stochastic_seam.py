@@ -98,6 +98,7 @@ def registered():
     ALGORITHMS._entries.pop(Gibbs.name)
 
 
+@pytest.mark.long
 class TestGibbs(InferenceSuite):
     """The whole conformance suite, with its statistical checks."""
 
@@ -125,6 +126,7 @@ def test_infer_by_name():
     np.testing.assert_array_equal(again.variables.flat, result.variables.flat)
 
 
+@pytest.mark.long
 def test_grids_that_cannot_be_enumerated():
     p = ig.models.Ising(ig.grid_graph(8, 8, 2)).potentials(coupling=0.2, field=0.1)
     result = ig.infer(p, "gibbs-sketch", random_state=0)
@@ -304,6 +306,7 @@ def by_place(self, potentials, chains, random_state):
         yield from Gibbs.states(self, potentials, chains, random_state)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -318,6 +321,7 @@ def test_the_suite_finds_mistakes_in_estimates(changes, message):
         wrong(3, **changes).test_estimates()
 
 
+@pytest.mark.long
 def test_the_suite_finds_mistakes_in_samples_and_streams():
     with pytest.raises(AssertionError, match="samples, number"):
         wrong(3, states=tempered).test_sample_frequencies()

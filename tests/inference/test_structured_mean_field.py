@@ -81,6 +81,7 @@ def test_given_forest():
         tree_clusters(cycle, [0, 1, 2])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("zeros", [0.0, 0.3])
 def test_climbs_and_stays_below(zeros):
     rng = np.random.default_rng(0)

@@ -98,6 +98,7 @@ def wrong(works: dict[str, Callable[[], bytes]], wanted: dict[str, bytes], round
     return failures
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::isinglass.errors.ConvergenceWarning")
 def test_every_algorithm_gives_the_same_bits_in_threads_that_share_a_graph() -> None:
     wanted = {name: work() for name, work in tasks().items()}
@@ -105,12 +106,14 @@ def test_every_algorithm_gives_the_same_bits_in_threads_that_share_a_graph() -> 
         assert wrong(tasks(), wanted, 1) == []  # on a graph whose caches are still empty
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::isinglass.errors.ConvergenceWarning")
 def test_algorithms_that_share_tables_differently() -> None:
     works = {name: work for name, work in tasks().items() if name in ("bp 0", "trw 0", "mf 0", "max-product 0")}
     assert wrong(works, {name: work() for name, work in works.items()}, 50) == []
 
 
+@pytest.mark.long
 def test_more_evidence_than_a_graph_keeps() -> None:
     p = models((4, 4))[0]
     works = {f"{v} {s}": inferred(p, "exact", evidence={v: s}) for v in range(16) for s in range(2)}
@@ -127,6 +130,7 @@ def test_a_single_call_warns_where_it_was_called() -> None:
         assert told[0].filename == __file__
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_predict_in_threads_leaves_the_filters_alone(jobs: int) -> None:
     rng = np.random.default_rng(0)

@@ -50,6 +50,7 @@ def model(tmp_path):
     return path
 
 
+@pytest.mark.long
 @given(contents=st.dictionaries(NAMES, ANY_ARRAY, max_size=4), metadata=st.dictionaries(st.text(), JSON, max_size=4))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_round_trip(folder, contents, metadata):
@@ -360,6 +361,7 @@ WHOLE = whole_file()
 FLIPS = st.lists(st.tuples(st.integers(0, len(WHOLE) - 1), st.integers(0, 255)), min_size=1, max_size=6)
 
 
+@pytest.mark.long
 @given(flips=FLIPS, cut=st.integers(0, 30))
 @example(flips=[(len(WHOLE) - 22 + 16, 255)], cut=0)
 @settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

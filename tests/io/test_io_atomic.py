@@ -99,6 +99,7 @@ def test_a_new_file_may_be_taken_for_one_that_was_left(tmp_path, monkeypatch, wh
     assert os.listdir(tmp_path) == ["a"]
 
 
+@pytest.mark.long
 def test_many_writers_at_once(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     texts = [str(i) * 1000 for i in range(400)]

@@ -13,6 +13,7 @@ CELLS = st.text(
 ).filter(lambda cell: not cell.startswith("-DOC"))
 
 
+@pytest.mark.long
 @given(st.lists(st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=4), max_size=4))
 def test_what_is_written_is_read(sentences):
     from tempfile import TemporaryDirectory

@@ -50,6 +50,7 @@ def check_model(path, folder, tmp_path):
         assert p.log_score(read_map(folder / f"{name}.MAP")) > -np.inf
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("collection", "count"), [("uai", 27), ("protein_uai", 11)])
 def test_all_models_parse(collection, count, tmp_path):
     folder = data_folder(collection)

@@ -34,6 +34,7 @@ def test_limit(tmp_path, compress):
         read_text(tmp_path / "a", limit=999)
 
 
+@pytest.mark.long
 def test_bomb_takes_no_memory(tmp_path):
     (tmp_path / "bomb.gz").write_bytes(gzip.compress(bytes(300_000_000), 9))
     tracemalloc.start()

@@ -85,6 +85,7 @@ def outcome(read, path):
         return error
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", FORMATS)
 def test_mutations(tmp_path, name):
     read, data, kind = FORMATS[name]

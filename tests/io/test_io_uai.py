@@ -51,6 +51,7 @@ def test_comments_constants_and_empty_models(tmp_path):
     assert float(p.log_tables[0]) == np.log(0.5)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["m.uai", "m.uai.gz"])
 @given(models())
 @settings(max_examples=60, deadline=None)
@@ -65,6 +66,7 @@ def test_round_trip(name, p):
         assert_identical(q, read_model(path, dict(q.evidence)))
 
 
+@pytest.mark.long
 @given(st.lists(st.floats(0, allow_infinity=False), min_size=1, max_size=50))
 @settings(max_examples=300, deadline=None)
 def test_any_values_survive(values):
@@ -256,6 +258,7 @@ def test_unknown_ending(name):
         assert f"a name that ends in {endings}" in one_line(info.value)
 
 
+@pytest.mark.long
 def test_large_grid(tmp_path):
     graph = grid_graph(150, 150, 2)
     rng = np.random.default_rng(0)

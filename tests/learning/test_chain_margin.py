@@ -73,6 +73,7 @@ def words(n, labels, features):
     return [(look[y] ^ (rng.random((8, features)) < 0.1)).astype(float) for y in Y], Y
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("optimizer", ["lbfgs", "steepest"])
 @pytest.mark.parametrize("size", [(40, 5, 20), (20, 8, 30), (40, 10, 40)])
 def test_a_step_that_gains_nothing_at_a_kink_is_no_convergence(size, optimizer):

@@ -55,6 +55,7 @@ def test_five_and_five_make_ten(name, tmp_path):
         assert (a.converged, a.message) == (b.converged, b.message)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [*WHOLE, *BATCHED])
 @pytest.mark.parametrize("every", [1, 3])
 def test_resumes_from_any_iteration_of_the_journal(name, every, tmp_path):
@@ -211,6 +212,7 @@ def test_older_files_without_an_option_keep_its_default(tmp_path):
     assert resume(damaged(tmp_path, option__memory=None)).optimizer == Lbfgs()
 
 
+@pytest.mark.long
 @given(data=st.data())
 @settings(max_examples=150, deadline=None)
 def test_damaged_files_are_refused(data, tmp_path_factory):

@@ -69,6 +69,7 @@ def test_weights_far_from_the_reference_are_useless_and_say_so():
     assert abs(found.value - ig.infer(near).log_z) < 4 * found.stderr
 
 
+@pytest.mark.long
 def test_training_finds_maximum_likelihood_within_its_standard_errors():
     truth = fitted("ml", tol=1e-9)
     scores = []
@@ -108,6 +109,7 @@ def test_few_evaluations_where_the_data_are_unlike_all_samples(monkeypatch):
     assert len(calls) < 20 * (mrf.report_["resampled"] + 2)
 
 
+@pytest.mark.long
 def test_tables_penalties_and_weights():
     X = data()
     options = {"graph": ig.chain_graph(4, 2), "l2": 5.0, "X": X}
@@ -119,6 +121,7 @@ def test_tables_penalties_and_weights():
     np.testing.assert_allclose(doubled.theta_, single.theta_, atol=1e-4)
 
 
+@pytest.mark.long
 def test_training_goes_on_from_a_checkpoint_bit_for_bit(tmp_path):
     p = ig.models.Ising(ig.grid_graph(3, 3, 2)).potentials(coupling=0.5)
     options = {"graph": ig.models.Ising(p.graph), "X": ig.sample(p, 300, random_state=0), "l2": 0.1}

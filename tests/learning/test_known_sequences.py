@@ -75,6 +75,7 @@ def test_chains_that_underflow_are_done_in_logarithms():
     check_both_ways(f, 200 * theta)
 
 
+@pytest.mark.long
 @pytest.mark.bits
 @pytest.mark.parametrize("binary", [True, False])
 @pytest.mark.parametrize(("card", "labels_each"), [(22, (2, 20)), (90, (20, 80))])

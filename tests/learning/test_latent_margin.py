@@ -61,6 +61,7 @@ def fitted(X, Y, optimizer, loss="margin", **options):
     return crf.fit(X, Y)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "optimizer"),
     [
@@ -93,6 +94,7 @@ def test_n_slack_bounds_are_on_their_sides_at_every_step():
     assert len(seen) < 25
 
 
+@pytest.mark.long
 def test_n_slack_needs_fewer_programs_on_chains():
     X, Y = chains()
     options = {"loss": "margin", "l2": 0.2, "state_features": "all"}
@@ -102,6 +104,7 @@ def test_n_slack_needs_fewer_programs_on_chains():
     assert many.n_iter_ < one.n_iter_
 
 
+@pytest.mark.long
 def test_n_slack_goes_on_from_its_file(tmp_path):
     X, Y = chains(4)
     options = {"loss": "margin", "l2": 0.2, "state_features": "all", "checkpoint": tmp_path / "run.npz"}
@@ -124,6 +127,7 @@ def test_the_gap_of_an_inexact_solver_is_called_no_proof():
     assert "no proof" in bp.message_
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "inner"),
     [
@@ -154,6 +158,7 @@ def test_cccp_decreases_at_every_step(name, inner):
         assert (f.completed(crf.theta_)(crf.theta_)[0] - crf.objective_) == pytest.approx(0, abs=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("options", [{}, {"boundary": True}])
 @pytest.mark.parametrize("inner", ["cutting-plane", "bcfw"])
 def test_cccp_on_chains(options, inner):
@@ -179,6 +184,7 @@ def test_cccp_without_hidden_labels_is_the_convex_optimum():
     assert_allclose(latent.objective_, plain.objective_, rtol=2e-6)
 
 
+@pytest.mark.long
 def test_cccp_goes_on_from_its_file(tmp_path):
     X, Y = chains(3, hidden=0.3)
     options = {"loss": "margin", "l2": 0.2, "state_features": "all", "checkpoint": tmp_path / "run.npz"}

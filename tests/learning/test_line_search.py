@@ -56,6 +56,7 @@ def test_accepted_points_satisfy_both_conditions(seed, n, exponent, constants):
     assert_strong_wolfe(origin, found, search)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("optimizer", [Lbfgs(tol=1e-6), SteepestDescent(tol=1e-3, max_iter=200)])
 @given(seed=st.integers(0, 10**6), n=st.integers(2, 6))
 @settings(max_examples=40, deadline=None)

@@ -91,6 +91,7 @@ def fitted(optimizer, seed=0, **options):
     ).fit(X, Y)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("batch_size", [1, 3])
 def test_frank_wolfe_finds_the_same_optimum(batch_size):
     crf = fitted(BlockFrankWolfe(tol=1e-3, max_iter=3000, batch_size=batch_size))
@@ -105,6 +106,7 @@ def chains(seed=0, n=12):
     return [np.eye(3)[y] + rng.normal(size=(len(y), 3)) for y in Y], Y
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("options", [{}, {"boundary": True}, {"class_weight": [1.0, 2.0, 0.5]}])
 def test_frank_wolfe_on_chains_agrees_with_cutting_planes(options):
     X, Y = chains()
@@ -162,6 +164,7 @@ def test_functions_without_planes_are_refused():
         likelihood.planes(np.zeros(likelihood.size), np.array([0]))
 
 
+@pytest.mark.long
 def test_pegasos_agrees():
     X, Y = data(n=5)
     crf = ig.GraphCRF(

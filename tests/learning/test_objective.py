@@ -83,6 +83,7 @@ def _quiet():
         yield
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("labels", OBSERVED)
 @pytest.mark.parametrize("combination", DIFFERENT, ids=lambda c: "-".join(c[:3]))
 def test_gradient_of_every_combination(combination, labels):
@@ -97,6 +98,7 @@ def test_the_table_is_the_whole_of_what_is_valid():
     assert all(objection(losses.make(a), ALGORITHMS[b](), rule(c)) is None for a, b, c, _ in ALL)
 
 
+@pytest.mark.long
 def test_losses_without_inference_go_with_everything():
     """Pseudolikelihood needs no inference: the choice of a rule is irrelevant to it, and gives the same bits."""
     assert "pseudo" in FREE
@@ -110,6 +112,7 @@ def test_losses_without_inference_go_with_everything():
         assert len({(value, gradient.tobytes()) for value, gradient in answers}) == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("labels", OBSERVED)
 @pytest.mark.parametrize("loss", [name for name in losses.LOSSES if name not in FREE])
 def test_all_rules_and_exact_inference_agree_on_forests(loss, labels):
@@ -137,6 +140,7 @@ def test_exact_likelihood_is_the_log_probability_of_the_labels():
     assert_allclose(objective(theta)[0], expected, atol=1e-8)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("labels", OBSERVED)
 @pytest.mark.parametrize("loss", [name for name, loss in losses.LOSSES.items() if loss.facts.uses == "beliefs"])
 @pytest.mark.parametrize("inference", ["bp", "trw"])
@@ -201,6 +205,7 @@ def test_beliefs_of_the_evaluation_before_are_used_again(loss):
     assert all(result.reverse is None for result in made[1].before)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("loss", ["ucl", "cl"])
 def test_messages_of_the_evaluation_before_are_used_again(loss):
     rng = np.random.default_rng(2)

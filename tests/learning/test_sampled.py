@@ -52,6 +52,7 @@ def same_mean(found, truth):
     return f_distribution.sf(statistic * (runs - n) / (n * (runs - 1)), n, runs - n)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["pcd", "sml"])
 def test_persistent_chains_find_maximum_likelihood(kind):
     truth = ig.MRF(FAMILY, tol=1e-9).fit(data()).theta_
@@ -61,6 +62,7 @@ def test_persistent_chains_find_maximum_likelihood(kind):
     assert same_mean(found, truth + 0.1) < 1e-4  # the test could fail
 
 
+@pytest.mark.long
 def test_contrastive_divergence_of_a_table_is_that_of_its_samples():
     """Independent variables: one sweep is a draw from the model, so that it is consistent."""
     graph, table = ig.FactorGraph([2, 2], [(0,), (1,)]), np.array([[5, 3], [2, 6]])
@@ -71,6 +73,7 @@ def test_contrastive_divergence_of_a_table_is_that_of_its_samples():
         np.testing.assert_allclose(ig.infer(mrf.potentials_).variable(i), share, atol=0.03)
 
 
+@pytest.mark.long
 def test_the_error_falls_with_more_steps():
     truth = ig.MRF(FAMILY, tol=1e-9).fit(data()).theta_
 
@@ -115,6 +118,7 @@ def expected_update(theta, X, k):
     return model.transpose(counted(potentials, Samples(STATES, end - start)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("k", [1, 3])
 def test_contrastive_divergence_finds_the_zero_of_its_expected_update(k):
     X = data()
@@ -143,6 +147,7 @@ def test_the_gradient_has_the_right_mean():
     assert value == pytest.approx(objective.unpenalised(theta) + 3.0 * (theta**2).sum() / 200, abs=0.1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["cd", "pcd", "sml"])
 def test_missing_values(kind):
     X = data()

@@ -50,6 +50,7 @@ def check_gradient(f, theta):
     assert_allclose(gradient, found, atol=1e-7)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("features", ["all", "seen"])
 @pytest.mark.parametrize("hidden", ["none", "partly", "sequence"])
 @pytest.mark.parametrize("name", NAMES)

@@ -50,6 +50,7 @@ def test_independent_variables_are_not_joined_by_rounding(cards):
     assert all(len(s) < 2 for s in ig.learn_structure(constant, "chow-liu", cards=[cards[0], 2]).scopes)
 
 
+@pytest.mark.long
 def test_the_tree_has_the_largest_likelihood_of_all_trees():
     nx = pytest.importorskip("networkx")
     X = ig.sample(random_potentials(ig.complete_graph(5, 3), np.random.default_rng(0)), 300, random_state=0)
@@ -94,6 +95,7 @@ def test_regressions_are_those_of_scikit_learn(strength):
         assert ((found[rest, i] == 0) == (np.abs(model.coef_[0]) < 1e-6)).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("symmetric", [False, True])
 def test_optimality_of_blocks(symmetric):
     """Kept blocks have a slope of exactly the strength along themselves, the others one of at most it."""

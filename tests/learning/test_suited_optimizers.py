@@ -31,6 +31,7 @@ def label_sets():
     return X, (X[:, :3] + 0.1 * rng.normal(size=(60, 3)) > 0).astype(int)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "data", "optimizer"),
     [
@@ -73,6 +74,7 @@ def test_declared_optimizers_are_registered():
     assert declared <= set(OPTIMIZERS)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("kind", "data"), [(ig.ChainCRF, chains), (ig.GraphCRF, graphs)])
 def test_hidden_labels_are_completed(kind, data):
     X, Y = data(10)

@@ -72,6 +72,7 @@ def test_derivatives_by_beliefs(name, loss):
         assert_allclose(mine, richardson(value, 1e-5), rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("loss", BELIEF_LOSSES)
 @pytest.mark.parametrize("name", GRAPHS)
 def test_the_chain_through_truncated_belief_propagation(name, loss):

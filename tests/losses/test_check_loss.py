@@ -13,6 +13,7 @@ from isinglass.segments import sum_at
 FACTS = LossFacts("a test", convex=False, consistent=False, uses="beliefs", note="")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_built_in_losses_pass(name, seed):

@@ -90,6 +90,7 @@ def f1_cost(y, x):
     return 0.0 if tp + fp + total == 0 else 1 - 2 * tp / (tp + fp + total)
 
 
+@pytest.mark.long
 @checked
 @given(p=BINARY, seed=st.integers(0, 999))
 def test_f1_margins_are_those_of_an_enumeration(p, seed):

@@ -30,6 +30,7 @@ def enumerated(p, y, cost, weights):
     return mean * (worst - right)
 
 
+@pytest.mark.long
 @checked
 @given(p=potentials(factor_graphs(max_card=3), evidence=False, zeros=False), seed=st.integers(0, 999))
 def test_values_are_those_of_an_enumeration(p, seed):

@@ -132,6 +132,7 @@ def fitted(loss, max_iter=40, hidden=0.0, **options):
         return ig.GridCRF(inference="exact", loss=loss, l2=0.5, max_iter=max_iter, **options).fit(X, Y)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("hidden", [0.0, 0.25])
 def test_training_comes_near_maximum_likelihood(hidden):
     X, _ = grids()
@@ -143,6 +144,7 @@ def test_training_comes_near_maximum_likelihood(hidden):
     assert np.abs(rough - truth).max() > 0.25  # the comparison says something
 
 
+@pytest.mark.long
 def test_graphs_and_minibatches():
     rng = np.random.default_rng(1)
     X, Y = [], []
@@ -166,6 +168,7 @@ def test_threads_change_no_bit(monkeypatch):
     assert one.tobytes() == two.tobytes()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("loss", ["cd", "pcd", "sml"])
 def test_training_goes_on_from_a_checkpoint_bit_for_bit(loss, tmp_path, monkeypatch):
     monkeypatch.setattr(loop, "_PAUSE", 0.0)

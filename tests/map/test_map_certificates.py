@@ -61,6 +61,7 @@ def run(names, models, seed):
     return proved
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::isinglass.ConvergenceWarning")
 def test_certificates_of_some_models():
     proved = run(SOLVERS, 40, 1)

@@ -117,6 +117,7 @@ def test_a_tree_block_solves_a_forest_at_once():
     assert found.score == pytest.approx(ig.map_assignment(p, "exact").score, abs=1e-9)
 
 
+@pytest.mark.long
 def test_a_time_limit_is_kept():
     p = grid(40, 5, 0)
     ig.map_assignment(p, "ils", seconds=0.01)  # compiles
@@ -136,6 +137,7 @@ def test_toulbar2_leaves_no_timer_and_no_handler():
         signal.raise_signal(signal.SIGINT)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
 def test_toulbar2_hears_ctrl_c():
     pytest.importorskip("pytoulbar2")
@@ -153,6 +155,7 @@ def test_toulbar2_hears_ctrl_c():
     assert not found.optimal
 
 
+@pytest.mark.long
 def test_toulbar2_keeps_its_limit_and_forgets_runs_that_were_stopped():
     hard = grid(12, 3, 0)
     before = ig.map_assignment(hard, "toulbar2")
@@ -247,6 +250,7 @@ def test_no_possible_assignment_is_found():
     refused(p, "ilp", "probability zero", ig.ImpossibleEvidenceError)
 
 
+@pytest.mark.long
 def test_auto_does_not_search_long_for_an_order_that_it_will_not_take():
     begin = time.monotonic()
     found = ig.map_assignment(grid(20, 3, 0), "auto", seconds=0.5)  # a SearchWarning would be an error here

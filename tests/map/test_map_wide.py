@@ -44,6 +44,7 @@ def check(p, name):
     return found.optimal
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PROVING)
 @pytest.mark.parametrize("penalty", [1e4, 1e6, 0.9e8])
 def test_penalties_do_not_pass_for_rounding(name, penalty):
@@ -57,6 +58,7 @@ def test_penalties_do_not_pass_for_rounding(name, penalty):
             assert found.score == pytest.approx(truth.score, abs=1e-9)
 
 
+@pytest.mark.long
 def test_auto_on_a_large_grid_with_penalties():
     p = penalised(30, 0.9e8, 0)
     found, other = ig.map_assignment(p, "auto", seconds=2), ig.map_assignment(p, "ils", seconds=2, random_state=0)
@@ -65,6 +67,7 @@ def test_auto_on_a_large_grid_with_penalties():
     assert found.score > other.score - 1e-6 or not found.optimal
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [*PROVING, "qpbo"])
 @pytest.mark.parametrize("constant", [1e6, 0.9e8, -0.9e8])
 def test_constants_decide_nothing(name, constant):
@@ -95,6 +98,7 @@ def test_a_cut_of_tables_with_constants():
         ig.map_assignment(ig.Potentials(TRIANGLE, [almost] * 3 + [np.zeros(2)] * 3), "graph-cut")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "size"), [*((name, 0.9e8) for name in [*PROVING, "qpbo"]), ("exact", 1e13), ("brute", 1e13)]
 )
@@ -108,6 +112,7 @@ def test_sums_that_float64_cannot_resolve_are_not_called_optimal(name, size):
     assert claims == 0 or size < 1e12
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(60))
 def test_claims_of_random_wide_models(seed):
     rng = np.random.default_rng(seed)

@@ -33,6 +33,7 @@ MODELS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("loss", ["cl", "ucl", "ccl", "uquad", "cquad"])
 @pytest.mark.parametrize("name", MODELS)
 def test_gradients_by_all_parameters(name, loss):
@@ -109,6 +110,7 @@ def test_fitting_the_entropy_lowers_the_objective(tmp_path):
     assert_allclose(loaded.predict_marginals(X), crf.predict_marginals(X), atol=1e-12)
 
 
+@pytest.mark.long
 def test_grid_search_and_objections():
     X, Y = noisy(0)
     crf = ig.GridCRF(inference="convex", gradient="implicit", entropy="fit", bias=True, tol=0.1)
@@ -124,6 +126,7 @@ def test_grid_search_and_objections():
         ig.GridCRF(inference="convex").fit(X, Y)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::isinglass.errors.ConvergenceWarning")
 def test_a_weak_penalty_of_the_entropy():
     """A trial step makes weights so small that a belief underflows; the line search steps back."""

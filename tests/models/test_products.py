@@ -63,6 +63,7 @@ def test_threads_change_no_bit_of_a_product():
     assert one[1].tobytes() == four[1].tobytes()
 
 
+@pytest.mark.long
 @pytest.mark.bits
 @pytest.mark.parametrize("inference", ["exact", "trw"])
 def test_dense_features_give_the_same_bits_for_any_number_of_jobs(inference):

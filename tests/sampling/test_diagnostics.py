@@ -77,6 +77,7 @@ def test_the_compiled_loop_follows_the_formulas(seed, chains, draws, a, digits):
         np.testing.assert_allclose(mine, np.where(np.isnan(expected), mine, expected), rtol=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("a", [-0.5, 0.0, 0.5, 0.9])
 def test_the_effective_size_of_an_autoregression(a):
     """Known in closed form: S (1 - a) / (1 + a)."""
@@ -131,6 +132,7 @@ def unequal_modes():
     return ig.models.Ising(ig.complete_graph(12, 2)).potentials(coupling=0.25, field=0.1)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::isinglass.errors.ConvergenceWarning")
 @pytest.mark.parametrize("trap", [ferromagnet, two_modes, unequal_modes])
 def test_traps_are_seen(trap):
@@ -139,6 +141,7 @@ def test_traps_are_seen(trap):
     assert sum(believed) <= 2
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::isinglass.errors.ConvergenceWarning")
 @pytest.mark.parametrize("name", ["gibbs", "tree-gibbs", "metropolis", "tempering"])
 def test_behind_a_wall_of_hard_zeros_never(name):

@@ -43,6 +43,7 @@ def models():
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", models())
 @pytest.mark.parametrize("sweeps", [3, 33, 150, 700])
 def test_the_mean_of_every_sweep(name, sweeps):
@@ -63,6 +64,7 @@ def test_the_mean_of_every_sweep(name, sweeps):
     assert r.traces.means.sweeps == sweeps
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["binary", "mixed", "batch"])
 def test_what_changes_no_bit(name, monkeypatch):
     """Threads, how draws are kept, how many states wait, and the rest of a batch."""
@@ -162,6 +164,7 @@ OTHERS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["gibbs", *OTHERS])
 def test_errors_fall_with_the_square_root_of_the_work(name):
     """Over 100 times the work: slope -.5 +- .1; and 2 standard errors cover as often as they should."""
@@ -183,6 +186,7 @@ def test_errors_fall_with_the_square_root_of_the_work(name):
     assert 0.9 < np.mean(covered) < 0.985, covered
 
 
+@pytest.mark.long
 def test_the_default_keeps_few_draws_but_uses_every_sweep():
     p = grid(0.2, side=12)
     short, long = (ig.infer(p, "gibbs", sweeps=sweeps, random_state=0) for sweeps in (3200, 51200))

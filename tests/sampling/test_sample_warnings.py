@@ -25,6 +25,7 @@ def test_hard_zeros_that_separate_assignments() -> None:
         ig.sample(p, 10, "gibbs", random_state=0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["gibbs", "metropolis", "tree-gibbs", "tempering"])
 @pytest.mark.parametrize("n", [1, 100, 160, 500])
 def test_no_false_alarm_on_many_weak_variables(name: str, n: int) -> None:

@@ -100,6 +100,7 @@ def test_complex_potentials_are_refused():
         ig.infer(p, "gibbs")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_threads_change_nothing(name):
     p = grid()

@@ -72,6 +72,7 @@ def enumerated(model, name):
     return joint, sampler, of_sampler(joint, sampler, name)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("model", "name"), CASES)
 def test_the_distribution_is_invariant(model, name):
     joint, _, P = enumerated(model, name)
@@ -80,6 +81,7 @@ def test_the_distribution_is_invariant(model, name):
     np.testing.assert_allclose(joint.pi @ P, joint.pi, atol=1e-12, rtol=0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("model", "name"), CASES)
 def test_the_compiled_loop_has_this_transition_matrix(model, name):
     (joint, sampler, P), each = enumerated(model, name), 4000
@@ -179,6 +181,7 @@ def statistics(sampler, joint, sweeps, seed):
     return np.array(found)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", LARGER)
 def test_chains_from_exact_samples_stay_exact(name):
     joint = Joint(LARGER[name])
@@ -186,6 +189,7 @@ def test_chains_from_exact_samples_stay_exact(name):
     assert (found < chi2.isf(ERROR, len(joint) - 1)).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", LARGER)
 def test_an_error_of_one_percent_is_found(name):
     """In one conditional of one variable, by a few sweeps; the power follows from the enumerated wrong chain."""
