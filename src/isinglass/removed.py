@@ -67,6 +67,7 @@ REMOVED: dict[str, str] = {
     "LinearProgram(cycles=)": 'use "ilp" or "toulbar2"',
     # files
     "isinglass.write_fg": "use ig.write_uai",
+    "isinglass.io.write_fg": "use write_uai",
     # the number of threads
     "BeliefPropagation(threads=)": "use n_jobs=",
     "FractionalBeliefPropagation(threads=)": "use n_jobs=",

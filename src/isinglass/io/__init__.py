@@ -9,6 +9,7 @@ from isinglass.io.formats.fg import read_fg
 from isinglass.io.formats.results import read_map, read_mar, read_pr
 from isinglass.io.formats.uai import read_uai, write_uai
 from isinglass.io.model import read_model, write_model
+from isinglass.removed import missing_attribute
 
 __all__ = [
     "ArrayFile",
@@ -31,3 +32,5 @@ __all__ = [
     "write_model",
     "write_uai",
 ]
+
+__getattr__ = missing_attribute(__name__)

@@ -25,6 +25,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from isinglass.graph.factor_graph import FactorGraph
+from isinglass.graph.forests.disjoint_sets import acyclic_subset
 from isinglass.graph.message_graph import edges_of
 from isinglass.kernels.layout import Edges
 from isinglass.runtime.blas import one_blas_thread
@@ -128,8 +129,6 @@ def _of_long_block(pairs: IntArray, n: int, rng: np.random.Generator) -> FloatAr
 
 def _of_subsets(first: IntArray, flat: IntArray, n: int, rng: np.random.Generator) -> FloatArray:
     """Return shares of maximal acyclic subsets, each by a random order of the links."""
-    from isinglass.graph.forests.acyclic import acyclic_subset
-
     count = np.zeros(len(first) - 1, np.int64)
     draws = min(DRAWS, max(LEAST, LINKS // len(count)))
     for _ in range(draws):
@@ -141,8 +140,6 @@ def _covered(
     count: IntArray, draws: int, first: IntArray, flat: IntArray, n: int, rng: np.random.Generator
 ) -> FloatArray:
     """Add maximal acyclic subsets that take links of count zero first, until there are none; return the shares."""
-    from isinglass.graph.forests.acyclic import acyclic_subset
-
     while not count.all():
         order = np.concatenate([rng.permutation(np.flatnonzero(count == 0)), rng.permutation(np.flatnonzero(count))])
         count = count + acyclic_subset(first, flat, order, n)

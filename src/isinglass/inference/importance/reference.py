@@ -176,7 +176,7 @@ def spanning_factors(graph: FactorGraph, information: FloatArray) -> IntArray:
     >>> spanning_factors(ring, np.array([0.1, 0.3, 0.2])).tolist()
     [1, 2]
     """
-    from isinglass.graph.forests.acyclic import acyclic_subset
+    from isinglass.graph.forests.disjoint_sets import acyclic_subset
 
     flat = graph.flat_scopes
     order = np.argsort(-information, kind="stable")

@@ -18,7 +18,7 @@ import numpy as np
 
 from isinglass.kernels.numba.sampling.gibbs import chosen, exponentials
 from isinglass.kernels.numba.sampling.random import uniform
-from isinglass.kernels.numba.structure.disjoint_sets import root_of
+from isinglass.kernels.numba.structure.forests import root_of
 from isinglass.runtime.compilation.jit import compiled, inner
 
 

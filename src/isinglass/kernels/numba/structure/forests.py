@@ -1,9 +1,32 @@
-"""Sets of variables that form forests given all others: the loops of `graph.forests.induced`."""
+"""Forests with disjoint sets, which are trees of parents: the loops of `graph.forests.{disjoint_sets,induced}`."""
 
 from __future__ import annotations
 
-from isinglass.kernels.numba.structure.disjoint_sets import root_of
 from isinglass.runtime.compilation.jit import compiled, inner
+
+
+@inner
+def root_of(parent, i):
+    """Return the root of a member's tree; paths become shorter on the way."""
+    while parent[i] != i:
+        parent[i] = parent[parent[i]]
+        i = parent[i]
+    return i
+
+
+@compiled
+def take_acyclic(first, variables, order, parent, taken):
+    """Take scopes in an order, each if its variables lie in different trees so far."""
+    for f in order:
+        cyclic = False
+        for slot in range(first[f], first[f + 1]):
+            root = root_of(parent, variables[slot])
+            for other in range(first[f], slot):
+                cyclic |= root_of(parent, variables[other]) == root
+        if not cyclic:
+            taken[f] = True
+            for slot in range(first[f] + 1, first[f + 1]):
+                parent[root_of(parent, variables[slot])] = root_of(parent, variables[first[f]])
 
 
 @inner
