@@ -105,7 +105,7 @@ def test_algorithms_are_listed_with_a_line_each():
             lambda p: ig.infer(p, "exact", speed=3),
             "speed: expected an option of 'exact' .one of memory_limit, restarts, order, beliefs, n_jobs.",
         ),
-        (lambda p: ig.infer(p, "bp", n_job=2), r"n_job: .*, n_jobs, .*, got 2; did you mean 'n_jobs'\?"),
+        (lambda p: ig.infer(p, "bp", n_job=2), r"n_job: .*n_jobs.*, got 2; did you mean 'n_jobs'\?"),
         (lambda p: ig.sample(p, 1, "gibbs", n_job=2), "did you mean 'n_jobs'"),
         (lambda p: ig.map_assignment(p, "bp", dampning=0.5), "did you mean 'damping'"),
         (lambda p: ig.infer(p, "exact", order=[0] * 400), r"got \[0, 0, 0, 0, 0, ...\], 400 in all$"),

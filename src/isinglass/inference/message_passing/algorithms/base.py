@@ -198,7 +198,8 @@ class MessagePassing(Algorithm):
         """Return how to infer copies of a grid, by the grid schedule; not where a derived class has its own `run`."""
         mine, base = type(self), MessagePassing
         derived = mine.run is not base.run or mine.run_stages is not base.run_stages or mine._result is not base._result
-        return None if derived or self.start_noise else copies_of(potentials, self._plan(potentials))
+        alone = derived or self.start_noise or not self.splits
+        return None if alone else copies_of(potentials, self._plan(potentials))
 
     def remedy(self, info: Info) -> str:
         """Name the options that help messages to converge."""
