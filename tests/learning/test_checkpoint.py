@@ -4,7 +4,6 @@ import contextlib
 import os
 import signal
 import time
-import zipfile
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +16,6 @@ from isinglass.errors import FileFormatError, InputError
 from isinglass.io.arrays import read_arrays, write_arrays
 from isinglass.learning.checkpoint import Journal, resume, save_checkpoint
 from isinglass.learning.optimizers import OPTIMIZERS, Adam, Lbfgs, LbfgsState, OwlQn, Sgd, make_optimizer
-from isinglass.learning.optimizers import state as state_module
 from second_interpreter import context
 
 F = Logistic(n=33, features=7)
@@ -183,7 +181,7 @@ def damaged(tmp_path, schema="optimizer-state", version=1, **changes):
             del arrays[key]
         else:
             arrays[key] = np.asarray(value)
-    write_arrays(path, arrays, schema=schema, version=version, compress=False)
+    write_arrays(path, arrays, schema=schema, version=version)
     return path
 
 
@@ -231,27 +229,15 @@ def test_damaged_files_are_refused(data, tmp_path_factory):
 def test_what_is_no_checkpoint_is_refused(tmp_path):
     path = tmp_path / "a.npz"
     np.savez(path, x=np.array([{}], object))
-    with pytest.raises(FileFormatError, match="a file of format 'isinglass arrays'"):
+    with pytest.raises(FileFormatError, match=r"a whole \.npz archive of plain arrays"):
         resume(path)
     path.write_text("not a zip file")
-    with pytest.raises(FileFormatError, match=r"a\.npz: expected a whole zip archive"):
+    with pytest.raises(FileFormatError, match=r"a\.npz: expected a whole \.npz archive"):
         resume(path)
     with pytest.raises(FileNotFoundError):
         resume(tmp_path / "nowhere")
     with pytest.raises(InputError, match="dtype object"):
         save_checkpoint(path, Lbfgs(), run(made("lbfgs", 1)).state, {"x": np.array([{}], object)})
-
-
-def test_files_may_be_as_large_as_the_state(tmp_path, monkeypatch):
-    monkeypatch.setattr(state_module, "SIZE_LIMIT", 100)  # of files that are read without asking
-    state = run(made("lbfgs", 3)).state
-    state.save(tmp_path / "a")
-    with zipfile.ZipFile(tmp_path / "a") as archive:
-        assert {entry.compress_type for entry in archive.infolist()} == {zipfile.ZIP_STORED}
-    assert same_states(LbfgsState.load(tmp_path / "a"), state)
-    write_arrays(tmp_path / "a", {"x": np.zeros(10**6)}, schema="optimizer-state")  # small, but asks for much
-    with pytest.raises(FileFormatError, match="at most"):
-        LbfgsState.load(tmp_path / "a")
 
 
 def test_a_bare_state_has_no_options(tmp_path):

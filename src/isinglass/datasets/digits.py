@@ -21,12 +21,11 @@ from numpy.typing import NDArray
 
 from isinglass.datasets.noise import set_at_random, share_of
 from isinglass.errors import FileFormatError, InputError
-from isinglass.io import read_arrays
+from isinglass.io import read_npz
 from isinglass.typing import Array, FloatArray, IntArray
 from isinglass.validation import RandomState, generator, whole_number
 
 SIDE = 28
-SCHEMA = "binary-digits"
 _FILE = Path(__file__).with_name("digits.npz")
 _DIGITS = range(1, 10)  # the thesis leaves zero out
 
@@ -76,7 +75,7 @@ def binary_digits() -> tuple[NDArray[np.uint8], IntArray]:
     >>> images.shape[1:], sorted(set(digits.tolist()))
     ((28, 28), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
     """
-    arrays = read_arrays(_FILE, schema=SCHEMA, version=1, limit=2**22).arrays
+    arrays = read_npz(_FILE, limit=2**22)
     bits, digits = arrays.get("bits"), arrays.get("digits")
     if bits is None or digits is None or bits.shape != (len(digits), SIDE * SIDE // 8) or bits.dtype != np.uint8:
         raise FileFormatError(

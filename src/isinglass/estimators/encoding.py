@@ -21,6 +21,7 @@ from isinglass.learning.markov.method import METHODS, Method
 from isinglass.learning.markov.priors import PRIORS, Prior
 from isinglass.learning.optimizers import OPTIMIZERS, Optimizer
 from isinglass.registry import Registry
+from isinglass.typing import DType
 
 _KINDS: dict[str, tuple[Any, Registry[Any]]] = {
     "algorithm": (Algorithm, ALGORITHMS),
@@ -32,6 +33,7 @@ _KINDS: dict[str, tuple[Any, Registry[Any]]] = {
     "method": (Method, METHODS),
     "prior": (Prior, PRIORS),
 }
+_TEXT_LIMIT = 2**24  # bytes of an array of text, in which one long entry widens all
 _COLLECTIONS: dict[type, str] = {list: "list", tuple: "tuple", set: "set", frozenset: "frozenset"}
 
 
@@ -47,7 +49,7 @@ def encoded(value: Any, argument: str) -> Any:
         found = [encoded(item, argument) for item in value]
         ordered = found if isinstance(value, list | tuple) else sorted(found, key=repr)  # equal sets, equal bytes
         return {_COLLECTIONS[type(value)]: ordered}
-    if type(value) is np.ndarray and value.dtype.kind in "biufU":
+    if type(value) is np.ndarray and value.dtype.kind in "biufU" and _fits(value.dtype, value.size):
         entries = [encoded(item, argument) for item in value.ravel().tolist()]
         return {"array": entries, "dtype": value.dtype.newbyteorder("<").str, "shape": list(value.shape)}
     if type(value) is dict:
@@ -115,11 +117,17 @@ def _array_of(value: dict[str, Any], argument: str) -> Any:
     plain = isinstance(entries, list) and isinstance(shape, list) and all(type(n) is int and n >= 0 for n in shape)
     if not plain or not isinstance(dtype, str) or not re.fullmatch("[<|](b1|[iu][1248]|f[248]|U[0-9]{1,6})", dtype):
         raise InputError(argument, "an array of numbers or text", f"{value!r:.60}")
+    require(_fits(np.dtype(dtype), len(entries)), argument, "an array of less text", f"{len(entries)} times {dtype}")
     try:
         items = [decoded(item, argument) for item in entries]
         return np.array(items, dtype).astype(np.dtype(dtype).newbyteorder("=")).reshape(shape)
     except (ValueError, TypeError, OverflowError):
         raise InputError(argument, f"an array of numbers of shape {shape}", f"{len(entries)} entries") from None
+
+
+def _fits(dtype: DType, entries: int) -> bool:
+    """Tell whether an array is not too large to be read from a file of unknown origin."""
+    return dtype.kind != "U" or dtype.itemsize * entries <= _TEXT_LIMIT
 
 
 def _object(value: dict[str, Any], argument: str) -> Any:

@@ -1,38 +1,45 @@
-"""Safe model files: named arrays and a JSON header in one file.
+"""Safe model files: named arrays and a JSON header in one file, an .npz archive of NumPy that is not compressed.
 
-A zip archive whose first member, ``header.json``, says what the file is, and in which every other member is an
-array in NumPy's .npy format::
+The array ``header`` holds UTF-8 bytes, which say what the file is; ``np.load`` opens the file too::
 
-    {"format": "isinglass arrays", "format_version": 1, "library": "0.1.0",
-     "schema": "grid-crf", "schema_version": 1, "metadata": {...}, "arrays": {"weights": ["<f8", [3, 2]]}}
+    {"format": "isinglass arrays 1", "library": "0.1.0", "schema": "grid-crf", "schema_version": 1, "metadata": {...}}
 
-``np.load`` opens it too. Nothing in a file is ever run: no pickle, no evaluation, nothing is unpacked to disk, and
-sizes are checked before memory is taken. What the header says of the arrays must be what is there.
+Nothing in a file is ever run: no pickle, no evaluation beyond literals, nothing is unpacked to disk. Sizes are compared
+with the file before memory is taken.
 """
 
 from __future__ import annotations
 
 import json
+import math
+import os
 import re
-from collections.abc import Callable, Mapping
+import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from io import BytesIO
 
+import numpy as np
+from numpy.lib import format as npy
 from numpy.typing import ArrayLike
 
 from isinglass.errors import FileFormatError, InputError, require
-from isinglass.io.archive import MEMBER_LIMIT, NAME, NAME_LIMIT, pack, unpack
 from isinglass.io.files import SIZE_LIMIT, PathLike, checked_path, shown_path, write_bytes_atomically
-from isinglass.io.npy import NpyError, decode, encode, plain_array
 from isinglass.typing import Array, JsonObject
 from isinglass.validation import bytes_text, whole_number
 
 __all__ = ["ArrayFile", "read_arrays", "read_npz", "write_arrays"]
 
-_FORMAT = "isinglass arrays"
-_FORMAT_VERSION = 1
-_HEADER = "header.json"
-_HEADER_LIMIT = 2**24
+_FORMAT = "isinglass arrays 1"
 _UPGRADE = "a newer isinglass reads it: pip install --upgrade isinglass"
+_ENTRIES = {"library": str, "schema": str, "schema_version": int, "metadata": dict}
+_NAME = re.compile(r"(?!.{200})[A-Za-z0-9_]+(?:[.-][A-Za-z0-9_]+)*")
+_TAKEN = ("header", "file", "allow_pickle")  # the last two are arguments of np.savez
+_KINDS = "Booleans, integers, floats (16 to 64 bits), complex numbers or text of fixed width"
+_DTYPE = re.compile(r"[<>|](?:b1|[iu][1248]|f[248]|c8|c16|U[1-9][0-9]*)")
+_READERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+_LAST_CODE_POINT = 0x10FFFF
+_NUMBERS: dict[str, float] = {}  # that JSON may spell as words: neither NaN nor Infinity
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,10 +74,8 @@ def write_arrays(
     schema: str,
     version: int = 1,
     metadata: Mapping[str, object] | None = None,
-    limit: int = SIZE_LIMIT,
-    compress: bool = True,
 ) -> None:
-    """Write named arrays and metadata to one file, atomically; equal contents give equal bytes.
+    """Write named arrays and metadata to one file, all or nothing.
 
     Parameters
     ----------
@@ -84,10 +89,6 @@ def write_arrays(
         Of the schema, 1 or more: raise it when older readers would misunderstand the file.
     metadata : mapping, optional
         Whatever JSON can hold and gives back unchanged: no NaN, no tuples, only str as keys.
-    limit : int
-        The largest number of bytes, unpacked; `read_arrays` has the same default.
-    compress : bool
-        Without, the file is larger and is written many times faster.
 
     Examples
     --------
@@ -101,28 +102,25 @@ def write_arrays(
     from isinglass import __version__
 
     checked_path(path)
-    plain = _checked_arrays(arrays)
+    require(isinstance(arrays, Mapping), "arrays", "a mapping from name to array", type(arrays).__name__)
     header = {
         "format": _FORMAT,
-        "format_version": _FORMAT_VERSION,
         "library": __version__,
         "schema": _checked_name(schema, "schema"),
         "schema_version": whole_number(version, "version", 1),
         "metadata": _checked_metadata(metadata),
-        "arrays": _described(plain),
     }
-    members = {_HEADER: json.dumps(header, indent=1, allow_nan=False).encode()}
-    members |= {f"{name}.npy": encode(array) for name, array in plain.items()}
-    size = sum(len(data) for data in members.values())
-    if size > limit or len(members[_HEADER]) > _HEADER_LIMIT:
-        expected = f"at most {bytes_text(limit)} of data and {bytes_text(_HEADER_LIMIT)} of metadata"
-        raise InputError("arrays", expected, bytes_text(size), "give a higher limit, here and to read_arrays")
-    write_bytes_atomically(path, pack(members, 6 if compress else 0))
+    members = {"header": np.frombuffer(json.dumps(header).encode(), np.uint8)}
+    members |= {_checked_name(name, "arrays"): _checked_array(arrays[name], name) for name in arrays}
+    data = BytesIO()
+    try:
+        np.savez(data, **members)  # type: ignore[arg-type]
+    except ValueError as error:  # of an archive that cannot be closed, in the place of Ctrl-C
+        raise error.__context__ or error from None
+    write_bytes_atomically(path, data.getbuffer())
 
 
-def read_arrays(
-    path: PathLike, *, schema: str | None = None, version: int | None = None, limit: int = SIZE_LIMIT
-) -> ArrayFile:
+def read_arrays(path: PathLike, *, schema: str | None = None, version: int | None = None) -> ArrayFile:
     """Read what `write_arrays` wrote; safe for files of unknown origin.
 
     Parameters
@@ -132,8 +130,6 @@ def read_arrays(
         Insist on this schema.
     version : int, optional
         The newest version of the schema that the caller understands; a file with a newer one is refused.
-    limit : int
-        The largest number of bytes that is read, packed or unpacked.
 
     Returns
     -------
@@ -142,37 +138,36 @@ def read_arrays(
     Raises
     ------
     FileFormatError
-        If the file is damaged, too large, not of this format, or of another schema or a newer version.
+        If the file is damaged, not of this format, or of another schema or a newer version.
     OSError
-        If the operating system cannot open or read the file.
+        If the operating system cannot open the file.
     """
-    name = shown_path(checked_path(path))
-    members = unpack(path, whole_number(limit, "limit"))
-    header = _read_header(members.pop(_HEADER, None), name)
+    arrays, name = _members(path, None), shown_path(path)
+    header = _header(arrays.pop("header", None), name)
     if schema is not None and header["schema"] != schema:
         raise FileFormatError(name, None, f"the schema {schema!r}", _quoted(header["schema"]))
     if version is not None and header["schema_version"] > version:
-        written = f"version {header['schema_version']}, written by isinglass {header['library']}"
-        raise FileFormatError(name, None, f"the schema {header['schema']!r} up to version {version}", written, _UPGRADE)
-    arrays = _decoded(members, name)
-    if _described(arrays) != header["arrays"]:
-        raise FileFormatError(name, None, "the arrays that its header lists", "others")
+        expected = f"the schema {_quoted(header['schema'])} up to version {version}"
+        written = f"version {_quoted(header['schema_version'])}, written by isinglass {_quoted(header['library'])}"
+        raise FileFormatError(name, None, expected, written, _UPGRADE)
     return ArrayFile(header["schema"], header["schema_version"], header["library"], header["metadata"], arrays)
 
 
 def read_npz(path: PathLike, limit: int = SIZE_LIMIT) -> dict[str, Array]:
-    """Read the arrays of an .npz file of NumPy, as defensively as `read_arrays`.
+    """Read the arrays of an .npz file of NumPy, compressed or not, as defensively as `read_arrays`.
 
     Parameters
     ----------
     path : str or os.PathLike
     limit : int
-        The largest number of bytes that is read, packed or unpacked.
+        The largest number of bytes of all arrays together.
 
     Raises
     ------
     FileFormatError
         If the file is damaged, too large, or has anything but plain arrays.
+    OSError
+        If the operating system cannot open the file.
 
     Examples
     --------
@@ -183,95 +178,100 @@ def read_npz(path: PathLike, limit: int = SIZE_LIMIT) -> dict[str, Array]:
     ...     read_npz(f"{folder}/a.npz")["x"].tolist()
     [0, 1, 2]
     """
-    name = shown_path(checked_path(path))
-    return _decoded(unpack(path, whole_number(limit, "limit")), name)
+    return _members(path, whole_number(limit, "limit"))
 
 
-def _described(arrays: Mapping[str, Array]) -> dict[str, list[object]]:
-    return {name: [a.dtype.newbyteorder("<").str, list(a.shape)] for name, a in arrays.items()}
+def _members(path: PathLike, limit: int | None) -> dict[str, Array]:
+    """Read all arrays of an archive, compressed ones only where a limit is given."""
+    with open(checked_path(path), "rb") as file:
+        try:
+            with zipfile.ZipFile(file) as archive:
+                _check_directory(archive.infolist(), os.fstat(file.fileno()).st_size, limit)
+                return {entry.filename.removesuffix(".npy"): _array(archive, entry) for entry in archive.infolist()}
+        except Exception as error:  # damaged files make zipfile, ast and NumPy raise almost anything
+            got = ascii(" ".join(str(error).split()) or type(error).__name__)[1:-1][:100]
+            raise FileFormatError(shown_path(path), None, "a whole .npz archive of plain arrays", got) from None
+
+
+def _check_directory(entries: list[zipfile.ZipInfo], size: int, limit: int | None) -> None:
+    """Compare what the archive says of its members with the size of the file."""
+    if len({entry.filename for entry in entries}) < len(entries):
+        raise ValueError("two members of one name")
+    kinds = {zipfile.ZIP_STORED} if limit is None else {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
+    for entry in entries:
+        if not entry.filename.endswith(".npy") or entry.compress_type not in kinds:
+            raise ValueError(f"the member {entry.filename[:60]!a}, no array or packed otherwise")
+    if sum(entry.compress_size for entry in entries) > size:
+        raise ValueError("members larger than the file")
+    unpacked, limit = sum(entry.file_size for entry in entries), size if limit is None else limit
+    if unpacked > limit:
+        raise ValueError(f"{bytes_text(unpacked)} of data, more than {bytes_text(limit)}")
+
+
+def _array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Array:
+    """Read one array, in native byte order; its header must agree with its size."""
+    with archive.open(entry) as member:
+        data = BytesIO(member.read(entry.file_size))
+    shape, _, dtype = _READERS[npy.read_magic(data)](data, max_header_size=10_000)
+    fits = _DTYPE.fullmatch(dtype.str) and all(type(side) is int and side >= 0 for side in shape)
+    if not fits or data.tell() + math.prod(shape) * dtype.itemsize != entry.file_size:
+        raise ValueError(f"{entry.file_size} bytes for shape {shape} of {dtype.str} in {entry.filename}")
+    data.seek(0)
+    array = np.load(data, allow_pickle=False)
+    if dtype.kind == "b" and array.view(np.uint8).max(initial=0) > 1:
+        raise ValueError("Booleans other than 0 and 1")
+    native = np.asarray(array, dtype.newbyteorder("="), order="C")
+    if dtype.kind == "U" and native.reshape(-1).view(np.uint32).max(initial=0) > _LAST_CODE_POINT:
+        raise ValueError("text with impossible characters")
+    return native
 
 
 def _checked_name(name: object, argument: str) -> str:
-    if not isinstance(name, str) or len(name) > NAME_LIMIT - len(".npy") or not NAME.fullmatch(name):
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or name in _TAKEN:
         expected = "a name of letters, digits and underscores, with single dots or dashes between them"
-        raise InputError(argument, expected, ascii(name)[:NAME_LIMIT])
+        raise InputError(argument, f"{expected}, not {', '.join(_TAKEN)}", ascii(name)[:200])
     return name
 
 
-def _checked_arrays(arrays: Mapping[str, ArrayLike]) -> dict[str, Array]:
-    require(isinstance(arrays, Mapping), "arrays", "a mapping from name to array", type(arrays).__name__)
-    if len(arrays) >= MEMBER_LIMIT:
-        raise InputError("arrays", f"fewer than {MEMBER_LIMIT} arrays", f"{len(arrays)}", "stack some of them")
-    names = [_checked_name(name, "arrays") for name in arrays]
-    return {name: plain_array(arrays[name], f"arrays[{name!r}]") for name in names}
+def _checked_array(values: ArrayLike, name: str) -> Array:
+    argument = f"arrays[{name!r}]"
+    try:
+        array = np.asarray(values, order="C")
+    except (ValueError, TypeError, OverflowError):
+        raise InputError(argument, _KINDS, "values that do not form an array") from None
+    if not _DTYPE.fullmatch(array.dtype.str) or isinstance(values, np.ma.MaskedArray):
+        got = "a masked array" if isinstance(values, np.ma.MaskedArray) else f"dtype {array.dtype}"
+        raise InputError(argument, _KINDS, got, "convert it, e.g. with .astype(float) or .astype(str)")
+    return array
 
 
 def _checked_metadata(metadata: Mapping[str, object] | None) -> JsonObject:
     """Return what JSON gives back, which must be what went in."""
-    if metadata is None:
-        return {}
     expected = "a mapping that JSON gives back unchanged (no NaN, no tuples, only str as keys)"
-    require(isinstance(metadata, Mapping), "metadata", expected, type(metadata).__name__)
-    given = dict(metadata)
+    given = {} if metadata is None else metadata
+    require(isinstance(given, Mapping), "metadata", expected, type(metadata).__name__)
     try:
-        returned = json.loads(json.dumps(given, allow_nan=False))
+        returned: JsonObject = json.loads(json.dumps(dict(given), allow_nan=False))
         same = returned == given
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError("metadata", expected, f"what it refuses ({error})") from None
     require(same, "metadata", expected, "something that changes", "use lists and dicts with str keys")
-    return dict(returned)
+    return returned
 
 
-def _read_header(data: bytes | None, name: str) -> JsonObject:
-    """Return the header, every entry of the right type; the arrays are compared later."""
-    if data is None or len(data) > _HEADER_LIMIT:
-        raise FileFormatError(name, None, f"a file of format {_FORMAT!r}", "an archive without a fitting header")
-    header = _parsed(data, name)
-    if header.get("format") != _FORMAT:
-        raise FileFormatError(name, None, f"a file of format {_FORMAT!r}", _quoted(header.get("format")))
-    if header.get("format_version") != _FORMAT_VERSION:
-        got = _quoted(header.get("format_version"))
-        raise FileFormatError(name, None, f"version {_FORMAT_VERSION} of the format", got, _UPGRADE)
-    for key, fits in _ENTRIES.items():
-        if not fits(header.get(key)):
+def _header(stored: Array | None, name: str) -> JsonObject:
+    """Return the header, every entry of the right type."""
+    try:
+        header = json.loads(b"" if stored is None else stored.tobytes(), parse_constant=_NUMBERS.__getitem__)
+    except (ValueError, KeyError, RecursionError):
+        header = None
+    if not isinstance(header, dict) or header.get("format") != _FORMAT:
+        got = _quoted(header.get("format")) if isinstance(header, dict) else "no header in JSON"
+        raise FileFormatError(name, None, f"a file of format {_FORMAT!r}", got)
+    for key, kind in _ENTRIES.items():
+        if type(header.get(key)) is not kind:
             raise FileFormatError(name, None, f"a header with a proper {key!r}", _quoted(header.get(key)))
     return header
-
-
-_ENTRIES: dict[str, Callable[[object], object]] = {
-    "library": lambda value: isinstance(value, str) and re.fullmatch(r"[0-9A-Za-z.+-]{1,50}", value),
-    "schema": lambda value: isinstance(value, str) and len(value) <= NAME_LIMIT and NAME.fullmatch(value),
-    "schema_version": lambda value: type(value) is int and 1 <= value < 2**31,
-    "metadata": lambda value: isinstance(value, dict),
-    "arrays": lambda value: isinstance(value, dict),
-}
-
-
-def _parsed(data: bytes, name: str) -> JsonObject:
-    try:
-        header = json.loads(data.decode(), parse_constant=_no_constant)
-    except (ValueError, RecursionError):
-        raise FileFormatError(name, None, f"JSON in {_HEADER}", "something else") from None
-    if not isinstance(header, dict):
-        raise FileFormatError(name, None, f"a JSON object in {_HEADER}", type(header).__name__)
-    return header
-
-
-def _no_constant(word: str) -> None:
-    raise ValueError(word)  # NaN and Infinity are not JSON
-
-
-def _decoded(members: dict[str, bytes], name: str) -> dict[str, Array]:
-    """Decode every member; its bytes are let go as soon as they are read."""
-    arrays: dict[str, Array] = {}
-    for member in list(members):
-        if not member.endswith(".npy"):
-            raise FileFormatError(name, None, "arrays only", f"the member {member}")
-        try:
-            arrays[member.removesuffix(".npy")] = decode(members.pop(member))
-        except NpyError as error:
-            raise FileFormatError(name, None, f"a plain array in {member}", str(error)) from None
-    return arrays
 
 
 def _quoted(value: object) -> str:

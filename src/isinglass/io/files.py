@@ -1,4 +1,4 @@
-"""Files, as bytes or as text: reading with a cap on the size, and writing all or nothing.
+"""Files: reading text with a cap on the size, and writing all or nothing.
 
 Reading text looks at the first two bytes, not at the name, to see whether a file is compressed. What the operating
 system refuses (a missing file, a folder, no permission) comes through as OSError.
@@ -9,12 +9,14 @@ from __future__ import annotations
 import gzip
 import os
 import re
+import secrets
+import shutil
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from typing import BinaryIO
 
 from isinglass.errors import FileFormatError, InputError, require
-from isinglass.io.atomic import replace_file
 from isinglass.validation import bytes_text
 
 PathLike = str | os.PathLike[str]
@@ -44,21 +46,6 @@ def shown_path(path: PathLike) -> str:
     """
     name = os.fsdecode(path)
     return name if name.isprintable() else ascii(name)
-
-
-def read_bytes(path: PathLike, limit: int = SIZE_LIMIT) -> bytes:
-    """Read a whole file of at most `limit` bytes, as it is.
-
-    Raises
-    ------
-    FileFormatError
-        If the file is larger than `limit`.
-    OSError
-        If the operating system cannot open or read the file.
-    """
-    name = checked_path(path)
-    with open(name, "rb") as file:
-        return _capped(file.read, name, limit, "data")
 
 
 def read_text(path: PathLike, limit: int = SIZE_LIMIT) -> str:
@@ -94,8 +81,8 @@ def read_text(path: PathLike, limit: int = SIZE_LIMIT) -> str:
 def write_text_atomically(path: PathLike, text: str) -> None:
     """Write a text file in one step: after a failure the old file is still there, whole.
 
-    The text goes to a temporary file in the same folder, which then takes the place of `path` (see
-    `isinglass.io.atomic`). A name that ends in .gz is compressed; equal texts give equal bytes.
+    The text goes to a temporary file in the same folder, `.NAME.0123456789abcdef.tmp`, which then takes the place of
+    `path`. A name that ends in .gz is compressed; equal texts give equal bytes.
 
     Examples
     --------
@@ -124,7 +111,23 @@ def write_bytes_atomically(path: PathLike, data: bytes | memoryview) -> None:
         with open(name, "wb") as file:
             file.write(data)
     else:
-        replace_file(os.path.realpath(name), data)
+        _replace(os.path.realpath(name), data)
+
+
+def _replace(target: str, data: bytes | memoryview) -> None:
+    """Write a temporary file, and give it the name of the target, whose permissions stay."""
+    folder, base = os.path.split(target)
+    temporary = os.path.join(folder, f".{base[:40]}.{secrets.token_hex(8)}.tmp")  # the longest name has 255 bytes
+    try:
+        with open(temporary, "xb") as file:
+            file.write(data)
+        with suppress(FileNotFoundError):
+            shutil.copymode(target, temporary)
+        os.replace(temporary, target)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.remove(temporary)
+        raise
 
 
 def _descriptor(name: str) -> int | None:
@@ -143,14 +146,14 @@ def _gunzipped(file: BinaryIO, name: str, limit: int) -> bytes:
         raise FileFormatError(shown_path(name), None, "a whole gzip file", f"damaged data ({reason})") from None
 
 
-def _capped(read: Callable[[int], bytes], name: str, limit: int, what: str = "text") -> bytes:
+def _capped(read: Callable[[int], bytes], name: str, limit: int) -> bytes:
     """Read to the end in pieces; stop as soon as there is too much."""
     pieces: list[bytes] = []
     size = 0
     while piece := read(_CHUNK):
         size += len(piece)
         if size > limit:
-            raise FileFormatError(shown_path(name), None, f"at most {bytes_text(limit)} of {what}", "more")
+            raise FileFormatError(shown_path(name), None, f"at most {bytes_text(limit)} of text", "more")
         pieces.append(piece)
     return b"".join(pieces)
 

@@ -156,7 +156,7 @@ def resume(path: PathLike) -> Checkpoint:
         optimizer = cls(**_options(cls, arrays, file))
         optimizer.check(len(state.x))
     except IsinglassError as error:
-        raise FileFormatError(file, None, f"options of {name!r}", str(error)) from None
+        raise FileFormatError(file, None, f"options of {name!r}", " ".join(f"{error!s:.200}".split())) from None
     return Checkpoint(optimizer, state)
 
 

@@ -305,8 +305,8 @@ class GaussianMRF(Estimator):
         n = saved.entry("variables", int)
         rows, columns = (saved.array(name, "i", (-1,)) for name in ("rows", "columns"))
         fits = len(rows) == len(columns) == len(self.theta_) - n and n > 0
-        inside = ((rows >= 0) & (rows <= columns) & (columns < n)).all()
-        saved.require(fits and inside, "a precision matrix", "something else")
+        fits = fits and bool(((rows >= 0) & (rows <= columns) & (columns < n)).all())
+        saved.require(fits, "a precision matrix", "something else")
         upper = csc_array((self.theta_[n:], (rows, columns)), shape=(n, n))
         try:
             field = GaussianField(upper + upper.T - csc_array(np.diag(upper.diagonal())), mean=self.theta_[:n])

@@ -1,14 +1,12 @@
 """The complete state of an optimizer between two iterations: plain numbers and arrays, saved without pickle.
 
 An optimizer is a pure function from a state to the next one. Whoever keeps a state can therefore go on from it, in the
-same process or after the file was read again, and gets the same bits. The file is one of `isinglass.io.arrays`, not
-compressed, with an array `state.<field>` for each field; lists of vectors are the rows of a matrix.
+same process or after the file was read again, and gets the same bits. The file is one of `isinglass.io.arrays`, with
+an array `state.<field>` for each field; lists of vectors are the rows of a matrix.
 """
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
@@ -17,7 +15,7 @@ import numpy as np
 
 from isinglass.errors import FileFormatError
 from isinglass.io.arrays import read_arrays, write_arrays
-from isinglass.io.files import SIZE_LIMIT, PathLike, checked_path, shown_path
+from isinglass.io.files import PathLike, shown_path
 from isinglass.typing import Array, FloatArray, JsonObject
 
 Vectors = tuple[FloatArray, ...]
@@ -75,14 +73,13 @@ class State:
 
 
 def write_entries(path: PathLike, arrays: Mapping[str, Array]) -> None:
-    """Write the arrays of a state, and others beside them, however many bytes they have."""
-    write_arrays(path, arrays, schema=SCHEMA, version=VERSION, limit=sys.maxsize, compress=False)
+    """Write the arrays of a state, and others beside them."""
+    write_arrays(path, arrays, schema=SCHEMA, version=VERSION)
 
 
 def read_entries(path: PathLike) -> dict[str, Array]:
-    """Read them; what is unpacked may be as large as the file, as nothing in it is compressed."""
-    limit = max(SIZE_LIMIT, os.path.getsize(checked_path(path)))
-    return read_arrays(path, schema=SCHEMA, version=VERSION, limit=limit).arrays
+    """Read them."""
+    return read_arrays(path, schema=SCHEMA, version=VERSION).arrays
 
 
 def packed(state: State) -> dict[str, Array]:
