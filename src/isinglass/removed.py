@@ -86,6 +86,9 @@ REMOVED: dict[str, str] = {
     "TreeReweighted(weight_tol=)": "use weights=None, the probabilities of uniform spanning trees",
     "schedule='random'": "use 'sequential' or 'residual'",
     "weights='optimised'": "use weights=None, the probabilities of uniform spanning trees",
+    # optimizers
+    "OwlQn(align=)": "leave it out: the direction is cut in all coordinates first, in those at zero near the minimum",
+    "isinglass.learning.optimizers.SteepestState": "use isinglass.learning.optimizers.LbfgsState",
 }
 
 

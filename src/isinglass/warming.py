@@ -47,7 +47,6 @@ from isinglass.inference.sampling.chains import Chains
 from isinglass.inference.sampling.gibbs import SCANS, TABLED, GibbsSampler
 from isinglass.inference.sampling.sites import binary_components
 from isinglass.learning.chain import SequenceObjective
-from isinglass.learning.optimizers.curvature import Curvature
 from isinglass.losses import Likelihood, UnivariateLikelihood
 from isinglass.models.chain.attributes import StateFeatures
 from isinglass.models.chain.model import SequenceModel, Sequences
@@ -134,7 +133,6 @@ def _steps() -> Iterator[Step]:
     yield "Gaussian fields", _gaussian
     yield "sequences", _sequences
     yield "features", _features
-    yield "long vectors", _long_vectors
     yield "a single chain", _single_chain
     for labels in (2, 3):
         yield f"GridCRF, {labels} labels", lambda labels=labels: _fit_grids(labels)  # type: ignore[misc]
@@ -193,12 +191,6 @@ def _features() -> None:
     features = np.ones((2, 2))
     times(features, features)
     times(features.T, features)
-
-
-def _long_vectors() -> None:
-    """Multiply as L-BFGS does, vectors so long that compiled loops add them up."""
-    x = np.ones(2**16)
-    Curvature((x,), (x,)).inverse_times(x)
 
 
 def _single_chain() -> None:

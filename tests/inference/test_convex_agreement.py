@@ -15,7 +15,7 @@ SMALL = {
     "triangle": ig.FactorGraph([2, 2, 3], [(0, 1), (1, 2), (2, 0), (0,)]),
     "triple": ig.FactorGraph([2, 3, 2, 2], [(0, 1, 2), (2, 3), (3, 0), (1,), ()]),
 }
-ITERATIONS = {"newton": 100, "dual": 100, "primal": 20000, "blocks": 20000, "lbfgs": 5000, "messages": 5000}
+ITERATIONS = {"newton": 100, "dual": 100, "primal": 20000, "blocks": 20000, "lbfgs": 5000, "cg": 5000, "messages": 5000}
 
 
 def solutions(p, weights, names):

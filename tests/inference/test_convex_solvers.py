@@ -27,7 +27,7 @@ def random_weights(graph, rng, plain):
 
 @pytest.mark.long
 @pytest.mark.parametrize("plain", [True, False])
-@pytest.mark.parametrize("solver", ["newton", "primal", "blocks", "dual", "lbfgs", "messages"])
+@pytest.mark.parametrize("solver", ["newton", "primal", "blocks", "dual", "lbfgs", "cg", "messages"])
 @pytest.mark.parametrize("name", GRAPHS)
 def test_all_solvers_agree(name, solver, plain):
     rng = np.random.default_rng(len(name))
@@ -48,15 +48,16 @@ def test_all_solvers_agree(name, solver, plain):
         assert_allclose(mine, true, rtol=0, atol=1e-9)
 
 
-def test_quasi_newton_with_entropy_a():
+@pytest.mark.parametrize("solver", ["lbfgs", "cg"])
+def test_gradients_of_the_dual_with_entropy_a(solver):
     """Small weights of variables: from lambda = 0 beliefs would begin at e^100; it says so where it gives up."""
     p = random_potentials(ig.grid_graph(4, 4, 2), np.random.default_rng(0))
     truth = ig.infer(p, ig.ConvexFreeEnergy(tol=1e-12))
-    r = ig.infer(p, ig.ConvexFreeEnergy(max_iter=5000, solver="lbfgs"))
+    r = ig.infer(p, ig.ConvexFreeEnergy(max_iter=5000, solver=solver))
     assert r.info.converged
     assert_allclose(r.variables.flat, truth.variables.flat, rtol=0, atol=1e-9)
     with pytest.warns(ig.ConvergenceWarning):
-        assert not ig.infer(p, ig.ConvexFreeEnergy(max_iter=3, solver="lbfgs")).info.converged
+        assert not ig.infer(p, ig.ConvexFreeEnergy(max_iter=3, solver=solver)).info.converged
 
 
 def test_the_bound_takes_half_newton_steps():
@@ -77,7 +78,7 @@ def test_evidence_and_hard_zeros_without_ties():
     rng = np.random.default_rng(3)
     p = random_potentials(GRAPHS["triples"], rng, zeros=0.1, witness=np.array([1, 1, 2, 0]), evidence={0: 1})
     truth = ig.infer(p, "convex", tol=1e-12)
-    for solver in ("primal", "blocks", "dual", "lbfgs", "messages"):
+    for solver in ("primal", "blocks", "dual", "lbfgs", "cg", "messages"):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ig.ConvergenceWarning)
             r = ig.infer(p, "convex", solver=solver, max_iter=3000, tol=1e-9)
@@ -86,7 +87,7 @@ def test_evidence_and_hard_zeros_without_ties():
 
 def test_what_solvers_refuse():
     p = random_potentials(ig.chain_graph(3, 2), np.random.default_rng(0))
-    for solver in ("blocks", "dual", "messages", "lbfgs"):
+    for solver in ("blocks", "dual", "messages", "lbfgs", "cg"):
         with pytest.raises(ig.InputError, match="weights of variables are not positive"):
             ig.infer(p, "convex", weights="bethe", solver=solver)
     with pytest.raises(ig.InputError, match="solver: expected 'auto' or 'newton' or 'primal'"):

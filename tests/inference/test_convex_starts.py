@@ -76,7 +76,7 @@ def test_a_corner_is_no_minimum_for_any_solver():
     p = ig.Potentials(ig.FactorGraph([3, 2], [(0, 1), (0, 1), (1,)]), tables)
     truth = ig.infer(p, "convex", weights="C")
     assert truth.info.converged
-    for solver in ("dual", "lbfgs", "messages"):
+    for solver in ("dual", "lbfgs", "cg", "messages"):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ig.ConvergenceWarning)
             r = ig.infer(p, "convex", weights="C", solver=solver, max_iter=2000)
@@ -145,7 +145,7 @@ def test_what_is_called_converged_is_the_minimum(seed):
         ig.infer(p, ig.ConvexFreeEnergy(weights), evidence=evidence),
     ]
     found = list(cold)
-    for solver in ("dual", "lbfgs", "messages"):
+    for solver in ("dual", "lbfgs", "cg", "messages"):
         try:
             found.append(ig.infer(p, ig.ConvexFreeEnergy(weights, solver=solver), evidence=evidence))
         except ig.InputError:  # weights that are not positive, or zeros that tie variables

@@ -1,6 +1,7 @@
 """Strong Wolfe conditions at every accepted point, on random smooth functions and off the domain."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -9,8 +10,9 @@ from hypothesis import strategies as st
 from optim_helpers import rosenbrock
 
 from isinglass.learning.optimizers import Lbfgs, SteepestDescent
-from isinglass.learning.optimizers.base import Counted
-from isinglass.learning.optimizers.line_search import ROUNDING, Trial, WolfeSearch, cubic_minimum
+from isinglass.learning.optimizers.base import Counted, dot
+from isinglass.learning.optimizers.descent import ROUNDING, Trial, evaluate
+from isinglass.learning.optimizers.lbfgs import LbfgsState, cubic_minimum, inverse_times, wolfe_search
 
 
 class Smooth:
@@ -34,10 +36,10 @@ def origin_of(f, x, direction):
     return Trial(0.0, value, float(gradient @ direction), x, gradient)
 
 
-def assert_strong_wolfe(origin, found, search):
+def assert_strong_wolfe(origin, found, sufficient, curvature):
     slack = ROUNDING * abs(origin.value)
-    assert found.value <= origin.value + search.sufficient * found.step * origin.slope + slack
-    assert abs(found.slope) <= search.curvature * abs(origin.slope)
+    assert found.value <= origin.value + sufficient * found.step * origin.slope + slack
+    assert abs(found.slope) <= curvature * abs(origin.slope)
 
 
 @given(
@@ -48,12 +50,12 @@ def assert_strong_wolfe(origin, found, search):
 )
 @settings(max_examples=300, deadline=None)
 def test_accepted_points_satisfy_both_conditions(seed, n, exponent, constants):
-    f, search = Smooth(seed, n), WolfeSearch(*constants)
+    f = Smooth(seed, n)
     x = np.random.default_rng(seed + 1).normal(size=n)
     origin = origin_of(f, x, -f(x)[1])
-    found = search.run(Counted(f), origin, -origin.gradient, 10.0**exponent)
+    found = wolfe_search(Counted(f), origin, -origin.gradient, 10.0**exponent, *constants)
     assert found is not None
-    assert_strong_wolfe(origin, found, search)
+    assert_strong_wolfe(origin, found, *constants)
 
 
 @pytest.mark.long
@@ -77,8 +79,8 @@ def test_any_first_step_will_do(first):
     x = np.array([-1.2, 1.0])
     origin = origin_of(rosenbrock, x, -rosenbrock(x)[1])
     with np.errstate(over="ignore", invalid="ignore"):
-        found = WolfeSearch(1e-4, 0.9).run(Counted(rosenbrock), origin, -origin.gradient, first)
-    assert_strong_wolfe(origin, found, WolfeSearch(1e-4, 0.9))
+        found = wolfe_search(Counted(rosenbrock), origin, -origin.gradient, first, 1e-4, 0.9)
+    assert_strong_wolfe(origin, found, 1e-4, 0.9)
 
 
 @pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
@@ -91,8 +93,8 @@ def test_shortens_the_step_off_the_domain(bad, where):
 
     origin = origin_of(barrier, np.zeros(1), np.ones(1))
     for first in (0.9, 5.0, 1e6):
-        found = WolfeSearch(1e-4, 0.1).run(Counted(barrier), origin, np.ones(1), first)
-        assert_strong_wolfe(origin, found, WolfeSearch(1e-4, 0.1))
+        found = wolfe_search(Counted(barrier), origin, np.ones(1), first, 1e-4, 0.1)
+        assert_strong_wolfe(origin, found, 1e-4, 0.1)
 
 
 def test_an_infinite_point_is_not_asked_for():
@@ -103,14 +105,39 @@ def test_an_infinite_point_is_not_asked_for():
     direction = np.array([-1e300])
     origin = origin_of(f, np.ones(1), direction)
     with np.errstate(over="ignore"):
-        WolfeSearch(1e-4, 0.9).run(Counted(f), origin, direction, 1e100)
+        wolfe_search(Counted(f), origin, direction, 1e100, 1e-4, 0.9)
 
 
 def test_gives_up_on_what_is_unbounded_below():
     counted = Counted(lambda x: (float(-x[0]), -np.ones(1)))
     origin = Trial(0.0, 0.0, -1.0, np.zeros(1), -np.ones(1))
-    assert WolfeSearch(1e-4, 0.9).run(counted, origin, np.ones(1), 1.0) is None
+    assert wolfe_search(counted, origin, np.ones(1), 1.0, 1e-4, 0.9) is None
     assert counted.evaluations <= 40
+
+
+@pytest.mark.parametrize("n", [5, 70_000])
+@pytest.mark.parametrize("place", [0, -1])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_a_gradient_that_is_not_finite_is_seen(n, place, bad):
+    x, zeros = np.ones(n), np.zeros(n)
+    x[place] = bad
+    trial = evaluate(Counted(lambda _: (1.0, x)), zeros, 1.0, zeros)  # the slope is a sum of products with zero
+    assert trial.value == np.inf
+
+
+@pytest.mark.parametrize("n", [5, 70_000])
+def test_overflow_is_silent(n):
+    huge = np.full(n, 1e308)
+    with np.errstate(all="raise"):
+        assert dot(huge, huge) == np.inf
+        state = LbfgsState("lbfgs", huge, 0, 0, 0.0, huge, 0.0, (huge,), (huge,))
+        assert not np.isfinite(inverse_times(state, huge)).any()
+
+
+def test_sums_are_exact_to_rounding():
+    a, b = np.random.default_rng(0).normal(size=(2, 100_000))
+    assert dot(a, b) == pytest.approx(math.fsum(a * b), rel=1e-12)
+    assert dot(np.broadcast_to(2.0, a.shape), a) == pytest.approx(2 * math.fsum(a), rel=1e-12)
 
 
 def test_cubic_has_no_minimum():

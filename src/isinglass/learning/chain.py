@@ -23,7 +23,6 @@ from isinglass.inference.chain.exact import Room, Transition
 from isinglass.learning.chain_known import GROUP, Found, KnownPieces
 from isinglass.learning.chain_losses import Piece, Sums, piece_loss
 from isinglass.learning.chain_margin import ChainSweep, hinge_planes, right_states
-from isinglass.learning.optimizers.vectors import dot, entrywise, moved
 from isinglass.losses import HingeLoss, Loss
 from isinglass.models.chain.layout import Training, aligned, width_of
 from isinglass.models.chain.model import PIECE, SequenceModel, Sequences, Tables, ends_of
@@ -88,9 +87,11 @@ class SequenceObjective:
         self.training.gradient(self.spread, gradient[:n])
         gradient[n:] = model.others(np.sum([pairs for _, pairs in sums], axis=0), *edges)
         self.proved = self.proved and all(piece.missed[0] == 0 for _, _, piece in self.pieces)
-        pull = entrywise(np.multiply, self.penalty, theta)
-        value = float(np.sum([value for value, _ in sums]) + dot(pull, theta))
-        return value, moved(gradient, 2.0, pull)
+        with np.errstate(over="ignore", invalid="ignore"):
+            pull = self.penalty * theta
+            value = float(np.sum([value for value, _ in sums]) + np.sum(pull * theta))
+            gradient += 2.0 * pull
+        return value, gradient
 
     @cached_property
     def training(self) -> Training:

@@ -66,9 +66,10 @@ class ConvexFreeEnergy(Algorithm):
     max_iter : int
         The maximal number of Newton steps (for each step of the homotopy, if one is needed), or of iterations of
         another solver.
-    solver : {"auto", "newton", "primal", "blocks", "dual", "lbfgs", "messages"}
+    solver : {"auto", "newton", "primal", "blocks", "dual", "lbfgs", "cg", "messages"}
         "auto" is "newton". The others are slower; see `isinglass.inference.free_energy.solvers`. With any solver,
-        `info.converged` is true only if the KKT residual is below `tol`. "dual", "lbfgs" and "messages" ignore `init`.
+        `info.converged` is true only if the KKT residual is below `tol`. "dual", "lbfgs", "cg" and "messages" ignore
+        `init`.
     reuse : bool
         In training, start the inference of an example from its beliefs in the last evaluation (warm start). This needs
         about a third of the iterations. The learned parameters of two runs then agree within the tolerance, but not

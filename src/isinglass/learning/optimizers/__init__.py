@@ -2,17 +2,15 @@
 
 from isinglass.learning.optimizers.base import OPTIMIZERS, Optimizer, OptimResult, Progress, make_optimizer
 from isinglass.learning.optimizers.fixed_point import FixedPoint
-from isinglass.learning.optimizers.lbfgs import Lbfgs, LbfgsState
+from isinglass.learning.optimizers.lbfgs import Lbfgs, LbfgsState, OwlQn, SteepestDescent
 from isinglass.learning.optimizers.max_margin.cccp import Cccp, CccpState
 from isinglass.learning.optimizers.max_margin.cutting_plane import CuttingPlane, CuttingPlaneState
 from isinglass.learning.optimizers.max_margin.frank_wolfe import BlockFrankWolfe, FrankWolfeState
 from isinglass.learning.optimizers.max_margin.n_slack import NSlack, NSlackState
 from isinglass.learning.optimizers.max_margin.pegasos import AveragedPerceptron, Pegasos
-from isinglass.learning.optimizers.owlqn import OwlQn
 from isinglass.learning.optimizers.proximal import Proximal, ProximalState
 from isinglass.learning.optimizers.restarts import minimise_with_restarts
 from isinglass.learning.optimizers.state import State
-from isinglass.learning.optimizers.steepest import SteepestDescent, SteepestState
 from isinglass.learning.optimizers.stochastic.adagrad import AdaGrad
 from isinglass.learning.optimizers.stochastic.adam import Adam
 from isinglass.learning.optimizers.stochastic.minibatch import MiniBatch, MiniBatchState
@@ -49,7 +47,6 @@ __all__ = [
     "Smd",
     "State",
     "SteepestDescent",
-    "SteepestState",
     "make_optimizer",
     "minimise_with_restarts",
 ]

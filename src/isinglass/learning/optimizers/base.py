@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError, require
 from isinglass.learning.optimizers.state import S, State
-from isinglass.learning.optimizers.vectors import copied, norm, threads_of
 from isinglass.registry import Registry, choose
 from isinglass.runtime.interrupts import keeps_best
 from isinglass.typing import Array, FloatArray, IntArray
@@ -114,14 +113,14 @@ class Counted:
 
     def __call__(self, *arguments: Any) -> tuple[float, FloatArray]:
         """Return value and gradient; the point is the last argument."""
-        answer = self.f(*(argument.copy() for argument in arguments[:-1]), copied(arguments[-1]))
+        answer = self.f(*(argument.copy() for argument in arguments))
         self.evaluations += 1
         if not isinstance(answer, tuple | list) or len(answer) != 2:
             raise InputError("f", "a function that returns (value, gradient)", f"one that returns {answer!r:.40}")
         gradient = np.asarray(answer[1], np.float64)
         if gradient.shape != arguments[-1].shape:
             raise InputError("f", f"a gradient of shape {arguments[-1].shape}", f"shape {gradient.shape}")
-        return float(answer[0]), copied(gradient)
+        return float(answer[0]), gradient.copy()
 
     def hessian_product(self, *arguments: Any) -> FloatArray:
         """Return the Hessian times the last argument, at the last but one; it counts as two evaluations."""
@@ -131,6 +130,22 @@ class Counted:
             return along(lambda point: self(*before, point)[1], x, v)
         self.evaluations += 2
         return np.asarray(own(*(argument.copy() for argument in arguments)), np.float64)
+
+
+def dot(a: FloatArray, b: FloatArray) -> float:
+    """Return aᵀb in a fixed order, which BLAS does not promise; what overflows is infinite or NaN.
+
+    Examples
+    --------
+    >>> dot(np.array([1.0, 2.0]), np.array([3.0, 4.0]))
+    11.0
+    """
+    return float(np.einsum("i,i->", a, b))
+
+
+def norm(a: FloatArray) -> float:
+    """Return the Euclidean length."""
+    return math.sqrt(dot(a, a))
 
 
 def along(gradient: Callable[[FloatArray], Array], x: FloatArray, v: FloatArray) -> FloatArray:
@@ -235,14 +250,13 @@ class Optimizer(ABC, Generic[S]):
         f.evaluations = 0 if current is None else current.evaluations
         end: End | None = None
         try:
-            with threads_of(f.f):
-                if current is None:
-                    current = self.start(f, x)
-                while (end := self.ended(current)) is None:
-                    current = self.step(f, current)
-                    if callback is not None and callback(self._progress(current)):
-                        end = End(False, "stopped by the callback")
-                        break
+            if current is None:
+                current = self.start(f, x)
+            while (end := self.ended(current)) is None:
+                current = self.step(f, current)
+                if callback is not None and callback(self._progress(current)):
+                    end = End(False, "stopped by the callback")
+                    break
         except KeyboardInterrupt:
             if not keeps_best():
                 raise

@@ -22,11 +22,11 @@ import math
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
+import numpy as np
+
 from isinglass.errors import InputError
-from isinglass.learning.optimizers.base import Counted, End, Optimizer
-from isinglass.learning.optimizers.line_search import Trial, evaluate
+from isinglass.learning.optimizers.base import Counted, End, Optimizer, dot, norm
 from isinglass.learning.optimizers.state import State
-from isinglass.learning.optimizers.vectors import norm
 from isinglass.typing import FloatArray
 from isinglass.validation import number, whole_number
 
@@ -34,8 +34,33 @@ NO_STEP = (
     "the line search found no better point: the function has kinks (use 'bcfw' or 'cutting-plane' for hinge losses), "
     "tol is below rounding, or the gradient is wrong; raise tol"
 )
+ROUNDING = 256 * float(np.finfo(float).eps)  # a loss may be a difference of larger numbers, such as log Z and a score
 STEEP = 1e3  # the largest root of a relative curvature
 _LEAST_ROOT = 1e-5  # of ftol
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A point on a line x + α d: α, the value φ(α) there, φ'(α), x + α d and the gradient."""
+
+    step: float
+    value: float
+    slope: float
+    x: FloatArray
+    gradient: FloatArray
+
+
+def evaluate(f: Counted, x: FloatArray, step: float, direction: FloatArray) -> Trial:
+    """Evaluate `f`, with an infinite value wherever it is not finite; `f` is never asked at infinite points.
+
+    A slope is finite only if the whole gradient is: an infinite or undefined term of a sum stays.
+    """
+    if np.isfinite(x).all():
+        value, gradient = f(x)
+        slope = dot(gradient, direction)
+        if math.isfinite(value) and math.isfinite(slope):
+            return Trial(step, value, slope, x, gradient)
+    return Trial(step, math.inf, math.nan, x, np.full_like(x, np.nan))
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,8 +14,7 @@ from typing import ClassVar
 
 from isinglass.errors import InputError
 from isinglass.learning.optimizers.base import Counted, register
-from isinglass.learning.optimizers.descent import Descent, DescentState, next_state
-from isinglass.learning.optimizers.line_search import evaluate
+from isinglass.learning.optimizers.descent import Descent, DescentState, evaluate, next_state
 from isinglass.learning.optimizers.state import State
 from isinglass.typing import FloatArray
 from isinglass.validation import number

@@ -19,11 +19,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
-from isinglass.learning.optimizers.base import Counted, StuckError, register
-from isinglass.learning.optimizers.descent import NO_STEP, Descent, DescentState, next_state
-from isinglass.learning.optimizers.line_search import ROUNDING, Trial, evaluate
+from isinglass.learning.optimizers.base import Counted, StuckError, dot, register
+from isinglass.learning.optimizers.descent import NO_STEP, ROUNDING, Descent, DescentState, Trial, evaluate, next_state
 from isinglass.learning.optimizers.state import State
-from isinglass.learning.optimizers.vectors import dot
 from isinglass.typing import FloatArray, IntArray
 from isinglass.validation import positive, real_numbers
 

@@ -6,11 +6,18 @@ All of them set the beliefs of a `Newton`, whose system they share. On small gra
 
 from isinglass.inference.free_energy.solvers.blocks import blocks
 from isinglass.inference.free_energy.solvers.dual import dual
-from isinglass.inference.free_energy.solvers.lbfgs import lbfgs
+from isinglass.inference.free_energy.solvers.lbfgs import cg, lbfgs
 from isinglass.inference.free_energy.solvers.messages import messages
 from isinglass.inference.free_energy.solvers.primal import primal
 from isinglass.inference.free_energy.solvers.shared import Solver
 
-SOLVERS: dict[str, Solver] = {"primal": primal, "blocks": blocks, "dual": dual, "lbfgs": lbfgs, "messages": messages}
+SOLVERS: dict[str, Solver] = {
+    "primal": primal,
+    "blocks": blocks,
+    "dual": dual,
+    "lbfgs": lbfgs,
+    "cg": cg,
+    "messages": messages,
+}
 
 __all__ = ["SOLVERS", "Solver"]

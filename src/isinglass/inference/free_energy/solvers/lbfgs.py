@@ -1,4 +1,4 @@
-"""L-BFGS on the Lagrange dual (see `solvers.shared`): it needs gradients A b - d only."""
+"""L-BFGS and conjugate gradients on the Lagrange dual (see `solvers.shared`): they need gradients A b - d only."""
 
 from __future__ import annotations
 
@@ -13,11 +13,22 @@ from isinglass.inference.free_energy.solvers.shared import (
     log_beliefs,
     require_positive,
 )
-from isinglass.typing import FloatArray
+from isinglass.typing import FloatArray, JsonObject
 
 
 def lbfgs(newton: Newton, tol: float, max_iter: int) -> None:
-    """L-BFGS on the dual, all components at once.
+    """L-BFGS on the dual, all components at once."""
+    options = {"maxfun": 2 * max_iter, "ftol": 0.0, "maxcor": 20}
+    _maximise(newton, "lbfgs", "L-BFGS-B", tol, max_iter, options)
+
+
+def cg(newton: Newton, tol: float, max_iter: int) -> None:
+    """Conjugate gradients (Polak and Ribière) on the dual, all components at once."""
+    _maximise(newton, "cg", "CG", tol, max_iter, {})
+
+
+def _maximise(newton: Newton, name: str, method: str, tol: float, max_iter: int, options: JsonObject) -> None:
+    """Maximise the dual by a method of SciPy.
 
     Near the maximum g is flat: its values determine lambda only to the square root of the rounding error, and a line
     search fails at residuals of about 1e-8. So it restarts from where it stopped, with values measured from there,
@@ -30,7 +41,7 @@ def lbfgs(newton: Newton, tol: float, max_iter: int) -> None:
     from scipy.optimize import minimize
 
     problem, blocks = newton.problem, newton.problem.shape.blocks
-    require_positive(problem, "lbfgs")
+    require_positive(problem, name)
     w, constraints = np.concatenate([problem.wp, problem.wq]), constraint_matrix(problem)
     right = np.zeros(constraints.shape[0])
     right[: len(blocks.cards)] = 1
@@ -46,8 +57,8 @@ def lbfgs(newton: Newton, tol: float, max_iter: int) -> None:
             growth = np.expm1(r)
             return float(w @ (b * (growth - r)) + delta @ slack), slack - constraints @ (b * growth)
 
-        options = {"maxiter": max_iter - used, "maxfun": 2 * max_iter, "gtol": tol / 100, "ftol": 0.0, "maxcor": 20}
-        found = minimize(fall, np.zeros(len(right)), jac=True, method="L-BFGS-B", options=options)
+        given = {**options, "maxiter": max_iter - used, "gtol": tol / 100}
+        found = minimize(fall, np.zeros(len(right)), jac=True, method=method, options=given)
         multipliers, used = multipliers + found.x, used + int(found.nit)
         if not found.fun < 0:
             break
