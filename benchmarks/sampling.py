@@ -35,7 +35,6 @@ def rows() -> Rows:
         ),
         "swendsen-wang": partial(_row, "swendsen-wang, grid 300", ig.SwendsenWang(chains=1), critical, "100"),
         "tree-gibbs": partial(_row, "tree-gibbs, grid 300, own tables", ig.TreeGibbs(chains=1), own, ""),
-        "metropolis": partial(_row, "metropolis, grid 300, own tables", ig.Metropolis(chains=1), own, ""),
         "gibbs, potts": partial(_row, "gibbs, grid 100, 10 states", ig.Gibbs(chains=1), potts, ""),
     }
 

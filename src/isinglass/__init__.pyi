@@ -230,9 +230,6 @@ from .inference import (
     MeanField as MeanField,
 )
 from .inference import (
-    Metropolis as Metropolis,
-)
-from .inference import (
     ParallelTempering as ParallelTempering,
 )
 from .inference import (

@@ -55,6 +55,9 @@ REMOVED: dict[str, str] = {
     "isinglass.losses.RatioMatching": "use MinimumProbabilityFlow",
     "isinglass.losses.LocalLoss": "derive from Loss",
     "Pseudolikelihood(joint_states=)": "use loss 'cl' (method='ml' of MRF), which sums over hidden variables",
+    # samplers
+    "algorithm 'metropolis'": "use 'gibbs'",
+    "isinglass.Metropolis": "use Gibbs",
     # maximisers
     "isinglass.DualDecomposition": 'use "trws", whose bound is the same or nearly so',
     "isinglass.Swap": 'use "expansion" or "ils"',

@@ -28,7 +28,6 @@ from isinglass.inference import (
     GaussianField,
     Gibbs,
     MeanField,
-    Metropolis,
     ParallelTempering,
     SwendsenWang,
     TreeGibbs,
@@ -43,9 +42,8 @@ from isinglass.inference.algorithm import Progress
 from isinglass.inference.chain.exact import Transition, best_labels, draw_labels, n_best_labels, posterior
 from isinglass.inference.map.relaxations.reparameterisation import Reparameterisation
 from isinglass.inference.sampling.algorithm import MonteCarlo
-from isinglass.inference.sampling.chains import Chains
-from isinglass.inference.sampling.gibbs import SCANS, TABLED, GibbsSampler
-from isinglass.inference.sampling.sites import binary_components
+from isinglass.inference.sampling.gibbs import SCANS
+from isinglass.inference.sampling.sites import site_model
 from isinglass.learning.chain import SequenceObjective
 from isinglass.losses import Likelihood, UnivariateLikelihood
 from isinglass.models.chain.attributes import StateFeatures
@@ -133,7 +131,6 @@ def _steps() -> Iterator[Step]:
     yield "Gaussian fields", _gaussian
     yield "sequences", _sequences
     yield "features", _features
-    yield "a single chain", _single_chain
     for labels in (2, 3):
         yield f"GridCRF, {labels} labels", lambda labels=labels: _fit_grids(labels)  # type: ignore[misc]
         yield f"GraphCRF, {labels} labels", lambda labels=labels: _fit_graphs(labels)  # type: ignore[misc]
@@ -191,12 +188,6 @@ def _features() -> None:
     features = np.ones((2, 2))
     times(features, features)
     times(features.T, features)
-
-
-def _single_chain() -> None:
-    """Draw one chain of a model with one coupling, long enough for a table of odds."""
-    potentials = _models()["binary grid with one table"]
-    GibbsSampler(potentials).advance(Chains.start(potentials, 1, 0), TABLED)
 
 
 def _fit_grids(labels: int) -> None:
@@ -269,8 +260,8 @@ def _algorithms(graph: FactorGraph) -> dict[str, Algorithm]:
 def _samplers(potentials: Potentials) -> dict[str, Algorithm]:
     """Return the samplers that serve a model."""
     named: dict[str, Algorithm] = {f"gibbs {scan}": Gibbs(8, 4, scan=scan) for scan in SCANS}
-    others: list[type[MonteCarlo]] = [TreeGibbs, Metropolis, ParallelTempering]
-    if binary_components(potentials).all():
+    others: list[type[MonteCarlo]] = [TreeGibbs, ParallelTempering]
+    if site_model(potentials).linear.all():
         others += [SwendsenWang, Wolff]
     return named | {cls.name: cls(8, 4) for cls in others} | {"ais": AnnealedImportance(temperatures=2, chains=4)}
 

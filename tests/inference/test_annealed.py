@@ -44,7 +44,7 @@ def transition(sampler, states):
     possible = sampler.potentials.log_score(states) > -np.inf
     total = np.eye(len(states))
     first = np.concatenate([[0], np.cumsum(sampler.graph.cards)])
-    for i in sampler.by_colour(sampler.free)[0]:
+    for i in sampler.order.astype(int):
         one = np.eye(len(states))
         turned = states[possible].T.astype(state_type(sampler.graph))
         p = sampler.conditionals(np.ascontiguousarray(turned))[first[i] : first[i + 1]]

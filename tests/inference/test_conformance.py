@@ -123,13 +123,6 @@ class TestTreeGibbs(SamplerSuite):
         return ig.TreeGibbs(sweeps=self.sweeps)
 
 
-class TestMetropolis(SamplerSuite):
-    long = 1600
-
-    def algorithm(self):
-        return ig.Metropolis(sweeps=self.sweeps)
-
-
 @pytest.mark.long
 class TestParallelTempering(SamplerSuite):
     def algorithm(self):

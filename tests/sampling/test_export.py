@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import isinglass as ig
-from isinglass.inference.sampling.convergence.diagnostics import diagnose
+from isinglass.inference.sampling.diagnostics import diagnose
 
-SAMPLERS = ["gibbs", "tree-gibbs", "swendsen-wang", "wolff", "metropolis", "tempering"]
+SAMPLERS = ["gibbs", "tree-gibbs", "swendsen-wang", "wolff", "tempering"]
 QUIET = pytest.mark.filterwarnings("ignore::FutureWarning")  # its first import of a day has one
 
 
@@ -43,14 +43,15 @@ def test_names_are_coordinates():
 
 @QUIET
 def test_the_diagnostics_of_arviz_are_ours():
-    """R-hat, effective sizes and standard errors of the same draws; ArviZ adds a last lag, of a per cent or less."""
+    """R-hat of the same draws; effective sizes and standard errors, which it does not take from batches, about so."""
     arviz = pytest.importorskip("arviz", reason="ArviZ is not installed", exc_type=ImportError)
     r = sampled(sweeps=2000, chains=4, thin=1)
     data, ours = r.traces.to_arviz(), diagnose(r.traces.states.transpose(2, 0, 1).astype(float))
-    theirs = [arviz.rhat(data), *(arviz.ess(data, method=kind) for kind in ("bulk", "tail")), arviz.mcse(data)]
-    np.testing.assert_allclose(ours.r_hat, theirs[0]["states"].values, rtol=1e-9)
-    for one, its in zip((ours.ess_bulk, ours.ess_tail, ours.stderr), theirs[1:], strict=True):
-        np.testing.assert_allclose(one, its["states"].values, rtol=0.02)
+    np.testing.assert_allclose(ours.r_hat, arviz.rhat(data, method="split")["states"].values, rtol=1e-9)
+    for one, its in ((ours.ess, arviz.ess(data, method="mean")), (ours.stderr, arviz.mcse(data, method="mean"))):
+        ratio = one / its["states"].values
+        assert 0.9 < np.median(ratio) < 1.1
+        assert ((ratio > 0.6) & (ratio < 1.6)).all()
 
 
 def test_the_interface_of_version_1(monkeypatch):

@@ -26,7 +26,7 @@ def test_hard_zeros_that_separate_assignments() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["gibbs", "metropolis", "tree-gibbs", "tempering"])
+@pytest.mark.parametrize("name", ["gibbs", "tree-gibbs", "tempering"])
 @pytest.mark.parametrize("n", [1, 100, 160, 500])
 def test_no_false_alarm_on_many_weak_variables(name: str, n: int) -> None:
     p = ig.models.Ising(ig.grid_graph(20, 20, 2)).potentials(coupling=0.1, field=np.linspace(-3.0, 3.0, 400))

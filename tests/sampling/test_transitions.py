@@ -12,13 +12,12 @@ from isinglass.inference.sampling.chains import Chains
 from isinglass.inference.sampling.clusters import SwendsenWangSampler, WolffSampler
 from isinglass.inference.sampling.forests import TreeGibbsSampler
 from isinglass.inference.sampling.gibbs import GibbsSampler
-from isinglass.inference.sampling.metropolis import MetropolisSampler, TemperingSampler, tempered
+from isinglass.inference.sampling.tempering import TemperingSampler, tempered
 
 SAMPLERS = {
     "gibbs chromatic": GibbsSampler,
     "gibbs systematic": lambda p: GibbsSampler(p, "systematic"),
     "gibbs random": lambda p: GibbsSampler(p, "random"),
-    "metropolis": MetropolisSampler,
     "tree-gibbs": TreeGibbsSampler,
     "swendsen-wang": SwendsenWangSampler,
     "wolff": WolffSampler,

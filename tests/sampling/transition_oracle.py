@@ -31,18 +31,6 @@ class Joint:
         matrix = np.where(same, self.pi[None, :], 0.0)
         return matrix / matrix.sum(axis=1, keepdims=True)
 
-    def metropolis(self, i):
-        """Propose a state of variable i, uniformly among all of them."""
-        card, matrix = self.p.graph.cards[i], np.zeros((len(self), len(self)))
-        for a, x in enumerate(self.states):
-            for y in range(card):
-                other = x.copy()
-                other[i] = y
-                b = self.number.get(tuple(other.tolist()), a)
-                matrix[a, b] += min(1.0, self.pi[b] / self.pi[a]) / card
-            matrix[a, a] += 1 - matrix[a].sum()
-        return matrix
-
     def clusters(self, draw):
         """Average over all bonds; `draw` tells which clusters are drawn anew, and with which probability.
 
@@ -137,9 +125,6 @@ def of_sampler(joint, sampler, name):
         return composed([joint.block([i]) for i in joint.free])
     if name == "gibbs random":
         return np.linalg.matrix_power(sum(joint.block([i]) for i in joint.free) / n, n)
-    if name == "metropolis":
-        colours = ig.graph.incidences.colours_of(joint.p.graph)
-        return composed([joint.metropolis(i) for i in sorted(joint.free, key=lambda i: (colours[i], i))])
     if name == "tree-gibbs":
         bounds = zip(sampler.blocks.begin, sampler.blocks.begin[1:], strict=False)
         return composed([joint.block(sampler.blocks.variable[a:b].tolist()) for a, b in bounds])

@@ -56,6 +56,19 @@ def first_states(graph: FactorGraph) -> IntArray:
     return graph.cached("first_states", lambda: starts(graph.cards))
 
 
+def belief_components(graph: FactorGraph) -> tuple[IntArray, IntArray]:
+    """Return the component of each entry of the flat beliefs of variables, and of those of factors.
+
+    Examples
+    --------
+    >>> from isinglass.graph import FactorGraph
+    >>> [one.tolist() for one in belief_components(FactorGraph([2, 3], [(0,)]))]
+    [[0, 0, 0, 0, 0], [0, 0]]
+    """
+    of_factors = [np.repeat(graph.factor_component[group.factors], group.table_size) for group in graph.groups]
+    return np.repeat(graph.variable_component, graph.cards), np.concatenate([np.zeros(0, np.int64), *of_factors])
+
+
 def first_beliefs(graph: FactorGraph) -> IntArray:
     """Return the start of each factor's belief in a flat vector that holds them group by group."""
     return graph.cached("first_beliefs", lambda: _first_beliefs(graph))

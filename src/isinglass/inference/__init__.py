@@ -27,7 +27,6 @@ from isinglass.inference.message_passing.algorithms.trw import FractionalBeliefP
 from isinglass.inference.result import Gradients, Info, Result
 from isinglass.inference.sampling.algorithms import (
     Gibbs,
-    Metropolis,
     ParallelTempering,
     SwendsenWang,
     TreeGibbs,
@@ -68,7 +67,6 @@ __all__ = [
     "MapInfo",
     "MaxProduct",
     "MeanField",
-    "Metropolis",
     "ParallelTempering",
     "Result",
     "Solver",

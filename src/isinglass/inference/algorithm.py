@@ -239,7 +239,7 @@ class Algorithm(RemovedOptions, ABC):
         """Return the text of the warning about a run, with a remedy; empty if there is nothing to warn about."""
         exactly = self.iterations is not None  # iterations=T asks for T of them, converged or not
         if info.note or info.converged or exactly:
-            return f"{info.algorithm}: {info.note}" if info.note else ""
+            return f"{info.algorithm}: {info.note}" if info.note and not self.facts.stochastic else ""
         error = "standard errors of beliefs up to" if self.facts.stochastic else "residual"
         ended = f"{info.algorithm} stopped after {info.iterations} iterations with {error} {info.residual:.2g}"
         return f"{ended}; {self.remedy(info)}"

@@ -44,7 +44,7 @@ class Info:
         The name of the algorithm.
     converged : bool
         Whether it reached its tolerance; true for algorithms that do not iterate. For a sampler: whether its
-        diagnostics found no problem.
+        diagnostics found no problem, which is no proof.
     iterations : int
         The number of iterations; for a sampler, the number of sweeps of a chain.
     residual : float
@@ -61,14 +61,15 @@ class Info:
     stable : bool or None
         Whether the fixed point is stable: small changes of the messages decay. None if this was not checked.
     note : str
-        A warning for the user, for example why log_z is not a number; usually empty.
+        A remark for the user, for example why log_z is not a number; usually empty. It is also given as a warning,
+        except by samplers, where it says what `converged` means.
     stderr : float or None
         The standard error of log_z; None if log_z is not a Monte Carlo estimate.
     details : mapping of str to number or array
         Other diagnostics of the algorithm. Some names have a fixed meaning. "stderr_variables" and "stderr_factors":
-        standard errors of the beliefs, as flat arrays (factors: group by group, like ``FactorBeliefs.groups``). "ess",
-        "ess_tail" and "rhat": bulk and tail effective sample sizes and rank-normalised split R-hat of the variable
-        beliefs, flat. "ess_factors", "ess_tail_factors" and "rhat_factors": those of the factor beliefs.
+        standard errors of the beliefs, as flat arrays (factors: group by group, like ``FactorBeliefs.groups``). "ess"
+        and "rhat": effective sample sizes and split R-hat of the variable beliefs, flat. "ess_factors" and
+        "rhat_factors": those of the factor beliefs.
     """
 
     algorithm: str
@@ -95,8 +96,8 @@ class Info:
 
     @property
     def ess(self) -> float | None:
-        """The smallest effective sample size, bulk or tail, of a belief; None if the algorithm reports none."""
-        found = self._details("ess", "ess_tail", "ess_factors", "ess_tail_factors")
+        """The smallest effective sample size of a belief; None if the algorithm reports none."""
+        found = self._details("ess", "ess_factors")
         return None if found is None else float(np.min(found, initial=np.inf))
 
     def _repr_html_(self) -> str:

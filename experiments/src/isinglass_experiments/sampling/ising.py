@@ -30,7 +30,7 @@ from isinglass.errors import no_convergence_warnings
 from isinglass.inference.algorithm import make
 from isinglass.inference.sampling.algorithm import MonteCarlo
 from isinglass.inference.sampling.chains import Chains
-from isinglass.inference.sampling.convergence.diagnostics import diagnose
+from isinglass.inference.sampling.diagnostics import diagnose
 from isinglass.models import Ising
 from isinglass.typing import FloatArray, JsonObject
 from isinglass_experiments.common.experiment import Experiment, Plot, Progress, Report, parallel_map, register, tell
@@ -39,7 +39,7 @@ from isinglass_experiments.sampling import onsager
 COUPLINGS = (0.2, 0.3, 0.36, 0.4, 0.42, 0.44, 0.46, 0.5, 0.6)
 NEAR = (0.436, 0.4385, 0.441, 0.4435, 0.446)  # where cumulants are measured
 SIDES, QUICK_SIDES = (16, 32, 64, 128), (8, 16)
-SAMPLERS = ("swendsen-wang", "wolff", "gibbs", "tree-gibbs", "metropolis", "tempering")
+SAMPLERS = ("swendsen-wang", "wolff", "gibbs", "tree-gibbs", "tempering")
 APPROXIMATIONS = ("bp", "trw", "mf")
 SWEEPS, QUICK_SWEEPS, CHAINS = 4000, 300, 8
 CUMULANT_SWEEPS, QUICK_CUMULANT_SWEEPS = 10000, 3000

@@ -18,7 +18,7 @@ import numpy as np
 from isinglass import Potentials, lattice_graph
 from isinglass.inference.sampling.chains import Chains
 from isinglass.inference.sampling.clusters import SwendsenWangSampler
-from isinglass.inference.sampling.convergence.diagnostics import diagnose
+from isinglass.inference.sampling.diagnostics import diagnose
 from isinglass.typing import IntArray, JsonObject
 from isinglass_experiments.common.experiment import Experiment, Progress, Report, parallel_map, register, tell
 

@@ -30,7 +30,7 @@ ERROR, SEEDS, FIRST = 0.01, 3, 50
 LIMIT, QUICK_LIMIT = 2.0, 0.5  # seconds of a run
 CLOSE = 1.1  # a run this close to the limit, in times of its seconds, is the last one
 DRAWS = 40  # of each chain, for the diagnostics
-SAMPLERS = ("gibbs", "tree-gibbs", "swendsen-wang", "wolff", "metropolis", "tempering")
+SAMPLERS = ("gibbs", "tree-gibbs", "swendsen-wang", "wolff", "tempering")
 APPROXIMATIONS = ("bp", "trw", "mf", "smf", "convex")
 
 

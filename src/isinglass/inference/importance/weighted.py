@@ -12,9 +12,6 @@ A run counts as converged if, in every component, the effective size of the weig
 Pareto shape at most 0.7 (`isinglass.inference.importance.pareto`). The shape is ignored if the largest of n weights has
 at most 1 / sqrt(n) of their sum. Then there is no long tail, although a tail may be fitted to the few different weights
 of a small model. (Of weights with shape k, the largest is about n^k times the mean.)
-
-A run has not converged if the assignments found by sampling or by local searches have more mass than the estimate
-(`isinglass.inference.sampling.convergence.modes`).
 """
 
 from __future__ import annotations
@@ -25,13 +22,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from isinglass.errors import InputError
-from isinglass.graph.layout import belief_entries, first_beliefs, first_states
+from isinglass.graph.layout import belief_components, belief_entries, first_beliefs, first_states
 from isinglass.inference.algorithm import Algorithm, Cost, Progress, Taping
 from isinglass.inference.importance.pareto import RELIABLE
 from isinglass.inference.importance.weights import log_mean, normalised
 from isinglass.inference.result import FactorBeliefs, Info, Result, VariableBeliefs
 from isinglass.inference.sampling.chains import Chains, States, state_type
-from isinglass.inference.sampling.convergence.modes import seen_mass
 from isinglass.inference.sampling.estimate import trace_parts
 from isinglass.inference.sampling.gibbs import GibbsSampler
 from isinglass.inference.sampling.starts import dispersed_states
@@ -129,9 +125,7 @@ class Weighted(Algorithm):
             "ess_weights": log_z.ess,
             "pareto_k": log_z.pareto_k,
         }
-        missed = above(seen_mass(potentials, found.states), log_z)
-        details["missed_mode"] = missed.astype(np.float64)
-        good = log_z.reliable & ~missed
+        good = log_z.reliable
         share = float(good.mean()) if len(good) else 1.0
         residual = float(np.max(np.concatenate([variables[1], factors[1]]), initial=0.0))
         stderr = log_z.total_stderr
@@ -144,8 +138,6 @@ class Weighted(Algorithm):
         """Say what is wrong with the weights."""
         ess = float(np.min(info.details["ess_weights"], initial=np.inf))
         k = float(np.max(info.details["pareto_k"], initial=-np.inf))
-        if ess >= LEAST_SIZE and np.any(info.details["missed_mode"]):
-            return f"local searches find more mass than exp(log_z), so that modes were missed; {self.more}"
         return (
             f"the weights are degenerate: effective size {ess:.1f} of {self.lanes} (needed: {LEAST_SIZE:.0f}), Pareto "
             f"shape {k:.2f} (needed: at most {RELIABLE}); {self.more}"
@@ -155,13 +147,6 @@ class Weighted(Algorithm):
     @abstractmethod
     def more(self) -> str:
         """What helps against degenerate weights."""
-
-
-def above(bound: FloatArray, log_z: LogZ) -> Mask:
-    """Tell where a lower bound is above log Z, beyond three standard errors and rounding."""
-    found = np.isfinite(log_z.value)
-    value, stderr = np.where(found, log_z.value, 0.0), np.where(found, log_z.stderr, 0.0)
-    return np.asarray(np.where(found, bound > value + 3 * stderr + 1e-9 * (1 + np.abs(value)), bound > -np.inf))
 
 
 def revive(potentials: Potentials, chains: Chains, dead: Mask, seed: int) -> None:
@@ -178,8 +163,7 @@ def weighted_beliefs(potentials: Potentials, found: WeightedStates) -> tuple[Flo
     """Return the beliefs of variables and factors with their standard errors, each (2, entries)."""
     graph, weights = potentials.graph, normalised(found.log_weights)
     variables, factors = np.zeros((2, int(first_states(graph)[-1]))), np.zeros((2, belief_entries(graph)))
-    of_state = np.repeat(graph.variable_component, graph.cards)
-    of_entry = np.concatenate([np.zeros(0, np.int64), *(_entry_components(potentials))])
+    of_state, of_entry = belief_components(graph)
     for part in trace_parts(GibbsSampler(potentials), found.states[None]):
         variables[:, part.states] = _averages(part.of_variables[:, :, 0], weights[of_state[part.states]])
         factors[:, part.entries] = _averages(part.of_factors[:, :, 0], weights[of_entry[part.entries]])
@@ -187,11 +171,6 @@ def weighted_beliefs(potentials: Potentials, found: WeightedStates) -> tuple[Flo
         if group.arity == 0:  # a constant
             factors[0, first_beliefs(graph)[group.factors]] = 1.0
     return variables, factors
-
-
-def _entry_components(potentials: Potentials) -> list[Array]:
-    graph = potentials.graph
-    return [np.repeat(graph.factor_component[group.factors], group.table_size) for group in graph.groups]
 
 
 def _averages(values: FloatArray, weights: FloatArray) -> FloatArray:

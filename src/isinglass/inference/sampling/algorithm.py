@@ -1,8 +1,9 @@
 """The base class of samplers as inference algorithms: options, chains, beliefs, and the test of convergence.
 
-A run has converged if, for every belief of variables and factors, the rank-normalised R-hat is below `R_HAT` and the
-bulk and tail effective sample sizes are at least `ESS`, from at least `CHAINS` chains; and if it is proved that the
-chains can reach every possible assignment (`isinglass.inference.sampling.convergence.ergodicity`).
+A run has converged if, for every belief of variables and factors, R-hat is below `R_HAT` and the effective sample size
+is at least `ESS`, from at least `CHAINS` chains; and if it is proved that the chains can reach every possible
+assignment (`isinglass.inference.sampling.diagnostics`). That is a diagnostic, no proof: modes that no chain has visited
+remain undetected.
 """
 
 from __future__ import annotations
@@ -16,14 +17,12 @@ import numpy as np
 
 from isinglass.errors import InputError, warn_of_convergence
 from isinglass.graph.factor_graph import FactorGraph
-from isinglass.graph.layout import belief_entries, first_states
+from isinglass.graph.layout import belief_components, belief_entries, first_states
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Taping
 from isinglass.inference.result import FactorBeliefs, Info, Result, VariableBeliefs
 from isinglass.inference.sampling.chains import Chains, state_type
-from isinglass.inference.sampling.convergence.diagnostics import Diagnostics
-from isinglass.inference.sampling.convergence.ergodicity import ergodic_components
-from isinglass.inference.sampling.convergence.modes import missed_modes
-from isinglass.inference.sampling.estimate import AT_ONCE, Estimate, estimate, split_r_hat
+from isinglass.inference.sampling.diagnostics import Diagnostics, ergodic_components, split_r_hat
+from isinglass.inference.sampling.estimate import AT_ONCE, Estimate, estimate
 from isinglass.inference.sampling.means import Recorder, RunningMeans, batches_of, rows_of
 from isinglass.inference.sampling.sampler import Sampler
 from isinglass.inference.sampling.traces import Traces
@@ -36,6 +35,7 @@ NUMBERS = 2**20  # of all traces, beyond which draws are kept less often
 DRAWS = 400  # of a chain, that are kept in any case
 THIN = 10  # sweeps between samples
 FEWEST, APART = 20, 1.2  # samples of each chain, and R-hat, from which on `sample` warns
+NO_PROOF = "converged is a diagnostic, no proof: modes that no chain has visited remain undetected"
 SEPARATED = "hard zeros may separate the assignments, so that chains do not reach them all; soften them"
 
 
@@ -173,8 +173,6 @@ class MonteCarlo(Algorithm):
         """Say what the diagnostics found."""
         if not np.all(info.details["ergodic"]):
             return SEPARATED
-        if np.any(info.details["missed_mode"]):
-            return "the chains keep to a few assignments, but local searches find others; use 'tempering' or 'ais'"
         if info.details["chains"] < CHAINS:
             return f"{CHAINS} chains are needed for a verdict, better 8"
         return (
@@ -231,12 +229,9 @@ class MonteCarlo(Algorithm):
     ) -> Info:
         """Report on the diagnostics of all beliefs."""
         graph = potentials.graph
-        proved, entries = self.proved(potentials), np.repeat(graph.variable_component, graph.cards)
-        owners = [np.repeat(graph.factor_component[group.factors], group.table_size) for group in graph.groups]
-        of_factors = np.concatenate([np.zeros(0, np.int64), *owners])
-        missed = missed_modes(potentials, traces.draws)
-        good = proved & ~missed & (traces.draws.shape[2] >= CHAINS)
-        for component, of in ((entries, found.of_variables), (of_factors, found.of_factors)):
+        proved = self.proved(potentials)
+        good = proved & (traces.draws.shape[2] >= CHAINS)
+        for component, of in zip(belief_components(graph), (found.of_variables, found.of_factors), strict=True):
             good &= np.bincount(component[~passed(of)], minlength=graph.n_components) == 0
         errors = np.concatenate([found.of_variables.stderr, found.of_factors.stderr])
         details: dict[str, float | FloatArray] = {
@@ -244,25 +239,22 @@ class MonteCarlo(Algorithm):
             "stderr_factors": found.of_factors.stderr,
             "rhat": found.of_variables.r_hat,
             "rhat_factors": found.of_factors.r_hat,
-            "ess": found.of_variables.ess_bulk,
-            "ess_factors": found.of_factors.ess_bulk,
-            "ess_tail": found.of_variables.ess_tail,
-            "ess_tail_factors": found.of_factors.ess_tail,
-            "ranked_factors": float(found.ranked),
+            "ess": found.of_variables.ess,
+            "ess_factors": found.of_factors.ess,
             "chains": float(traces.draws.shape[2]),
             "ergodic": proved.astype(np.float64),
-            "missed_mode": missed.astype(np.float64),
             **more,
         }
         share = float(good.mean()) if len(good) else 1.0
         residual = float(np.max(errors, initial=0.0))
-        return Info(self.name, bool(good.all()), traces.sweeps, residual, None, 0.0, share, details=details)
+        converged = bool(good.all())
+        note = NO_PROOF if converged else ""
+        return Info(self.name, converged, traces.sweeps, residual, None, 0.0, share, note=note, details=details)
 
 
 def passed(found: Diagnostics) -> Mask:
     """Tell which quantities look converged."""
-    sizes = (found.ess_bulk >= ESS) & (found.ess_tail >= ESS)
-    return np.asarray(sizes & (found.r_hat < R_HAT))
+    return np.asarray((found.ess >= ESS) & (found.r_hat < R_HAT))
 
 
 def _untraced(chains: Chains, replicas: int) -> Traces:

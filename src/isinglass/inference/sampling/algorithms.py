@@ -14,8 +14,8 @@ from isinglass.inference.sampling.algorithm import MonteCarlo, sampler_facts
 from isinglass.inference.sampling.clusters import SwendsenWangSampler, WolffSampler
 from isinglass.inference.sampling.forests import TreeGibbsSampler
 from isinglass.inference.sampling.gibbs import SCANS, GibbsSampler, Scan
-from isinglass.inference.sampling.metropolis import MetropolisSampler, TemperingSampler
 from isinglass.inference.sampling.sampler import Sampler
+from isinglass.inference.sampling.tempering import TemperingSampler
 from isinglass.potentials import Potentials
 from isinglass.typing import FloatArray
 from isinglass.validation import whole_number
@@ -165,32 +165,6 @@ class Wolff(MonteCarlo):
     def sampler(self, potentials: Potentials, held: Iterable[int] = ()) -> Sampler:
         """Return the cluster sampler of a model."""
         return WolffSampler(potentials, self.clusters, held)
-
-
-@register
-@dataclass(frozen=True)
-class Metropolis(MonteCarlo):
-    """Metropolis sampling: a state is proposed for each variable, and accepted or rejected. It works for every model.
-
-    Parameters
-    ----------
-    sweeps, chains, burn_in, thin, random_state, n_jobs
-        As for all samplers (`MonteCarlo`).
-
-    Examples
-    --------
-    >>> import isinglass as ig
-    >>> p = ig.models.Ising(ig.grid_graph(4, 4, 2)).potentials(coupling=0.2, field=0.1)
-    >>> ig.infer(p, "metropolis", sweeps=4000, random_state=0).info.converged
-    True
-    """
-
-    name: ClassVar[str] = "metropolis"
-    facts: ClassVar[Facts] = sampler_facts("Metropolis moves of single variables")
-
-    def sampler(self, potentials: Potentials, held: Iterable[int] = ()) -> Sampler:
-        """Return the Metropolis sampler of a model."""
-        return MetropolisSampler(potentials, held)
 
 
 @register

@@ -4,10 +4,11 @@ Beliefs and their standard errors are running means over all sweeps (`isinglass.
 effective sample sizes are those of the stored samples, one of every `thin` sweeps. A mean over all sweeps is at least
 as good as a mean over some of them, so these effective sizes are conservative.
 
-Traces of conditional probabilities are computed from the samples for some variables at a time, to save memory. If there
-are very many factors, their traces are not ranked, which would take most of the time. Their effective sizes then come
-from the means of `BATCHES` batches of each chain, and their R-hat is the split R-hat without ranks (Gelman et al.
-2013).
+Traces of conditional probabilities are computed from the samples for some variables at a time, to save memory.
+
+A state that was drawn less than once, or always, says little about its probability, however small the standard error of
+the mean is. That error is then at least 1 / n, with the smallest effective size n of a belief in the component, unless
+hard zeros or evidence decide.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ import numpy as np
 
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.incidences import Unsigned
-from isinglass.graph.layout import belief_entries, first_beliefs, first_states
+from isinglass.graph.layout import belief_components, belief_entries, first_beliefs, first_states
 from isinglass.inference.sampling.chains import States
-from isinglass.inference.sampling.convergence.diagnostics import LEAST_DRAWS, Diagnostics, diagnose
+from isinglass.inference.sampling.diagnostics import Diagnostics, diagnose
 from isinglass.inference.sampling.means import RunningMeans, rows_of
 from isinglass.inference.sampling.sampler import Sampler
+from isinglass.inference.support import support_of
+from isinglass.potentials import Potentials
 from isinglass.segments import ranges, starts
-from isinglass.typing import FloatArray, IntArray
+from isinglass.typing import FloatArray, IntArray, Mask
 
 AT_ONCE = 2**22  # numbers of a trace in memory
-RANKED = 2**26  # numbers of all traces of factors, at most, for which ranks are computed
-BATCHES = 20  # of a chain
 
 
 class Owned(NamedTuple):
@@ -44,40 +45,47 @@ class Owned(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Beliefs of variables and factors (flat, as in results), and their diagnostics.
-
-    `ranked` tells whether those of factors come from ranks, as those of variables always do.
-    """
+    """Beliefs of variables and factors (flat, as in results), and their diagnostics."""
 
     variables: FloatArray
     factors: FloatArray
     of_variables: Diagnostics
     of_factors: Diagnostics
-    ranked: bool
 
 
 def estimate(sampler: Sampler, draws: States, found: RunningMeans) -> Estimate:
     """Return the beliefs from running means, with diagnostics from draws (draws, variables, chains) of a sampler."""
     graph, rows = sampler.graph, rows_of(sampler.potentials)
-    lanes = draws.shape[0] * draws.shape[2]
-    ranked = belief_entries(graph) * lanes <= RANKED
-    states = int(first_states(graph)[-1])
-    variables, factors = np.empty((3, states)), np.empty((3, belief_entries(graph)))
+    lanes, states = draws.shape[0] * draws.shape[2], int(first_states(graph)[-1])
+    variables, factors = np.empty((2, states)), np.empty((2, belief_entries(graph)))
     for part in trace_parts(sampler, draws):
-        variables[:, part.states] = _variable_summary(part.of_variables, graph.cards[part.variables])
-        factors[:, part.entries] = _summary(part.of_factors, ranked)
+        of_variables, of_factors = diagnose(part.of_variables), diagnose(part.of_factors)
+        variables[:, part.states] = of_variables.r_hat, of_variables.ess
+        factors[:, part.entries] = of_factors.r_hat, of_factors.ess
     for group in graph.groups:
         if group.arity == 0:  # a constant
-            factors[:, first_beliefs(graph)[group.factors]] = np.array([1.0, lanes, lanes])[:, None]
+            factors[:, first_beliefs(graph)[group.factors]] = np.array([1.0, lanes])[:, None]
     means, errors = found.means, found.errors
     means[rows.certain], errors[rows.certain] = 1.0, 0.0
+    beliefs, error = np.concatenate([means[:states], means[rows.of_factors]]), errors[np.r_[:states, rows.of_factors]]
+    sizes = np.concatenate([variables[1], factors[1]])
+    rare = _undecided(sampler.potentials) & (np.minimum(beliefs, 1 - beliefs) * found.chains * found.sweeps < 1)
+    component, least = np.concatenate(belief_components(graph)), np.full(graph.n_components, np.inf)
+    np.minimum.at(least, component, sizes)
+    error[rare] = np.maximum(error[rare], 1 / np.maximum(least[component[rare]], 1.0))
+    of_variables = Diagnostics(variables[0], variables[1], error[:states])
     return Estimate(
-        means[:states],
-        means[rows.of_factors],
-        Diagnostics(variables[0], variables[1], variables[2], errors[:states]),
-        Diagnostics(factors[0], factors[1], factors[2], errors[rows.of_factors]),
-        ranked,
+        beliefs[:states], beliefs[states:], of_variables, Diagnostics(factors[0], factors[1], error[states:])
     )
+
+
+def _undecided(potentials: Potentials) -> Mask:
+    """Tell which entries of the beliefs of variables and factors neither hard zeros nor evidence decide."""
+    graph, support = potentials.graph, support_of(potentials)
+    possible = np.concatenate([support.states, support.entries])
+    sizes = np.concatenate([graph.cards, *(np.full(len(group), group.table_size) for group in graph.groups)])
+    owner = np.repeat(np.arange(len(sizes)), sizes)
+    return np.asarray(possible & (np.bincount(owner, possible, len(sizes))[owner] > 1))
 
 
 class TracePart(NamedTuple):
@@ -101,57 +109,6 @@ def trace_parts(sampler: Sampler, draws: States) -> Iterator[TracePart]:
         of_owner = starts(cards)[np.searchsorted(part, some.owner)]
         places = ranges(first_states(graph)[part], cards), ranges(first_beliefs(graph)[some.factor], some.size)
         yield TracePart(part, places[0], trace, places[1], _factor_trace(graph, some, of_owner, trace, draws))
-
-
-def _variable_summary(trace: FloatArray, cards: IntArray) -> FloatArray:
-    """Return the summary of variables; of two states, the first has the diagnostics of the second, its complement."""
-    last = starts(cards)[1:] - 1
-    two = last[cards == 2]
-    chosen = np.ones(len(trace), bool)
-    chosen[two - 1] = False
-    out = np.empty((3, len(trace)))
-    out[:, chosen] = _summary(trace[chosen], True)
-    out[:, two - 1] = out[:, two]
-    return out
-
-
-def _summary(trace: FloatArray, ranked: bool) -> FloatArray:
-    """Return R-hat and the effective sizes of a trace, (3, quantities)."""
-    found = diagnose(trace) if ranked else by_batches(trace)
-    return np.stack([found.r_hat, found.ess_bulk, found.ess_tail])
-
-
-def by_batches(trace: FloatArray) -> Diagnostics:
-    """Return effective sizes and standard errors by means of batches (Jones et al. 2006), and R-hat of the values."""
-    quantities, chains, draws = trace.shape
-    if draws < LEAST_DRAWS or not quantities:
-        return diagnose(trace)
-    count = min(BATCHES, draws)
-    length = draws // count
-    means = trace[..., : count * length].reshape(quantities, chains * count, length).mean(axis=2)
-    stderr = means.std(axis=1, ddof=1) / np.sqrt(chains * count)
-    variance, size = trace.reshape(quantities, -1).var(axis=1, ddof=1), float(chains * draws)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ess = np.where(variance > 0, variance / stderr**2, size)
-    return Diagnostics(split_r_hat(trace), ess, ess, stderr)
-
-
-def split_r_hat(trace: FloatArray) -> FloatArray:
-    """Return R-hat of the halves of all chains, without ranks; one where nothing varies.
-
-    Examples
-    --------
-    >>> apart = np.array([[[0.0, 0.1, 0.0, 0.1], [1.0, 0.9, 1.0, 0.9]], [[0.0] * 4, [0.0] * 4]])
-    >>> split_r_hat(apart).round(1).tolist()
-    [7.4, 1.0]
-    """
-    quantities, chains, draws = trace.shape
-    half = draws // 2
-    parts = trace[..., : 2 * half].reshape(quantities, 2 * chains, half)
-    within, between = parts.var(axis=2, ddof=1).mean(axis=1), parts.mean(axis=2).var(axis=1, ddof=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found = np.sqrt((half - 1) / half + between / within)
-    return np.where(within > 0, found, np.where(between > 0, np.inf, 1.0))
 
 
 def _owned(sampler: Sampler) -> Owned:

@@ -4,13 +4,7 @@ The belief of a variable is the average over sweeps and chains of p(x_i | rest),
 frequency of a state (Rao and Blackwell; Gelfand and Smith 1990). A factor a has one of its variables, i, as its owner;
 its belief is the average of p(x_i | rest) at the configurations that agree with the states of its other variables.
 
-Standard errors come from the means b_kc of K batches of consecutive sweeps in each of C chains, less their mean:
-
-    g_t = 1 / (K C) sum_kc b_kc b_(k+t)c,        error^2 = 1 / (K C - 1) (g_0 + 2 sum_t g_t)
-
-The sum over t ends where a pair g_2s + g_2s+1 is negative, and pairs are made monotone (Geyer 1992). If batches are
-independent, that is after the first pair. If chains stay apart it is never, and the error is that of the means of the
-chains: they are compared with the mean of all, not each with its own.
+Standard errors come from the means of batches of consecutive sweeps (`isinglass.inference.sampling.diagnostics`).
 """
 
 from __future__ import annotations
@@ -27,8 +21,8 @@ from isinglass.graph.incidences import Unsigned
 from isinglass.graph.layout import belief_entries, first_beliefs, first_states
 from isinglass.inference.evidence import impossible
 from isinglass.inference.sampling.chains import Chains, States
+from isinglass.inference.sampling.diagnostics import batch_errors
 from isinglass.inference.sampling.sampler import Sampler
-from isinglass.inference.sampling.sites import BinaryModel, binary_components, binary_layout
 from isinglass.potentials import Potentials
 from isinglass.runtime.threads import ThreadMap
 from isinglass.segments import ranges, starts
@@ -168,38 +162,6 @@ def _sum(arrays: Sequence[FloatArray]) -> FloatArray:
     return total
 
 
-def batch_errors(batches: FloatArray) -> FloatArray:
-    """Return the standard errors of the means of batches (batches, rows, chains).
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> float(batch_errors(rng.normal(size=(16, 1, 8)))[0].round(2))  # 1 / 128^(1/2) = .09
-    0.08
-    >>> apart = np.broadcast_to([-1.0, 1.0], (16, 1, 2))
-    >>> float(batch_errors(apart)[0].round(1))  # that of two numbers, not of 32
-    0.7
-    """
-    k, rows, chains = batches.shape
-    size = float(k * chains)
-    x = batches - batches[:1, :, :1]  # what never changes is zero exactly
-    x -= x.mean(axis=(0, 2), keepdims=True)
-    spread, least, left = -_lagged(x, 0), np.full(rows, np.inf), np.arange(rows)
-    low = -spread / np.log10(size)
-    for t in range(0, k - k % 2, 2):
-        pair = _lagged(x, t) + _lagged(x, t + 1)
-        on = pair > 0
-        x, left = x[:, on], left[on]
-        least = np.minimum(least[on], pair[on])
-        spread[left] += 2 * least
-    return np.asarray(np.sqrt(np.maximum(spread, low) / (size * (size - 1))))
-
-
-def _lagged(x: FloatArray, lag: int) -> FloatArray:
-    """Return the sums of products of batches and those so many batches later, (rows,)."""
-    return np.asarray(np.einsum("krc,krc->r", x[: len(x) - lag], x[lag:]))
-
-
 def rows_of(potentials: Potentials) -> Rows:
     """Tell which beliefs have which rows.
 
@@ -268,20 +230,16 @@ def owners_of(sampler: Sampler, rows: Rows, variables: IntArray) -> Owners:
 
 
 class Recorder:
-    """Moves chains, and adds up their conditional probabilities after every sweep.
-
-    Binary variables with links of two (and finite tables) have a loop of their own, by vector instructions.
-    """
+    """Moves chains, and adds up their conditional probabilities after every sweep."""
 
     def __init__(self, sampler: Sampler, rows: Rows, means: RunningMeans, threads: int = 1) -> None:
         self.sampler, self.means, self.threads, self.pool = sampler, means, threads, ThreadMap(threads)
         potentials, graph = sampler.potentials, sampler.graph
         unseen = np.ones(graph.n_variables, bool)
         unseen[list(potentials.evidence)] = False
-        listed = np.flatnonzero(unseen)
-        fast, self.binary = _binary(sampler, listed)
-        self.owners = tuple(owners_of(sampler, rows, part) for part in (listed[fast], listed[~fast]))
-        self.parts = tuple(self._parts(len(owners.variable)) for owners in self.owners)
+        self.owners = owners_of(sampler, rows, np.flatnonzero(unseen))
+        cuts = [len(self.owners.variable) * k // threads for k in range(threads + 1)]
+        self.parts = [(low, high) for low, high in pairwise(cuts) if low < high]
         self.most = min(CELL, max(1, BLOCK // max(1, graph.n_variables * means.chains)))
 
     def run(self, chains: Chains, sweeps: int) -> Iterator[States]:
@@ -300,42 +258,16 @@ class Recorder:
 
     def add(self, block: States) -> None:
         """Add states (sweeps, variables, chains) of not more sweeps than there is room for."""
-        means, pool = self.means, self.pool
-        sweeps, n, chains = block.shape
-        turned = np.ascontiguousarray(block.transpose(1, 0, 2)).reshape(n, sweeps * chains)
+        means = self.means
         for sums in (means.cell, means.current) if means.short else (means.cell,):
-            pool(self._add_odds, [(*part, turned, sweeps, sums) for part in self.parts[0]])
-            if not all(pool(self._add_conditionals, [(*part, block, sums) for part in self.parts[1]])):
+            if not all(self.pool(self._add, [(*part, block, sums) for part in self.parts])):
                 told = impossible(self.sampler.potentials)
                 raise ImpossibleEvidenceError(f"a chain is in an impossible state; {told}")
-        means.count(sweeps)
+        means.count(len(block))
 
-    def _parts(self, n: int) -> list[tuple[int, int]]:
-        """Cut so many listed variables into a part for each thread."""
-        cuts = [n * k // self.threads for k in range(self.threads + 1)]
-        return [(low, high) for low, high in pairwise(cuts) if low < high]
-
-    def _add_odds(self, begin: int, end: int, states: States, sweeps: int, sums: FloatArray) -> None:
-        from isinglass.kernels.numba.sampling.means import add_odds
-
-        buffers = *np.empty((3, states.shape[1])), np.empty(4 * sums.shape[1])
-        part = np.uint64(begin), np.uint64(end), self.owners[0], self.binary
-        add_odds(*part, states, np.uint64(sweeps), *buffers, sums)
-
-    def _add_conditionals(self, begin: int, end: int, states: States, sums: FloatArray) -> bool:
+    def _add(self, begin: int, end: int, states: States, sums: FloatArray) -> bool:
         from isinglass.kernels.numba.sampling.means import add_conditionals
 
         sampler, buffer = self.sampler, np.empty(int(self.sampler.graph.cards.max(initial=1)))
-        part = np.uint64(begin), np.uint64(end), self.owners[1], sampler.near, sampler.model
+        part = np.uint64(begin), np.uint64(end), self.owners, sampler.near, sampler.model
         return bool(add_conditionals(*part, states, buffer, sums))
-
-
-def _binary(sampler: Sampler, listed: IntArray) -> tuple[np.ndarray[tuple[int], np.dtype[np.bool_]], BinaryModel]:
-    """Tell which listed variables have finite log-odds that are linear in their neighbours, and return these odds."""
-    graph = sampler.graph
-    fast = binary_components(sampler.potentials)[graph.variable_component[listed]]
-    states = first_states(graph)[listed[fast]]
-    with np.errstate(invalid="ignore"):
-        odds = sampler.model.phi[states + 1] - sampler.model.phi[states]
-    fast[np.flatnonzero(fast)[~np.isfinite(odds)]] = False
-    return fast, binary_layout(graph, listed[fast]).model(sampler.model)

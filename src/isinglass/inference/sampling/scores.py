@@ -31,7 +31,7 @@ class Scores:
 
     def __call__(self, states: States) -> FloatArray:
         """Return the log-scores, (components, chains)."""
-        from isinglass.kernels.numba.sampling.metropolis import log_scores
+        from isinglass.kernels.numba.sampling.tempering import log_scores
 
         graph, flat = self.graph, self.graph.flat_scopes
         out = np.zeros((graph.n_components, states.shape[1]))

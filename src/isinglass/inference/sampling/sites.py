@@ -9,17 +9,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.graph.factor_graph import FactorGraph
-from isinglass.graph.incidences import Incidences, Indices, Unsigned, incidences_of
+from isinglass.graph.incidences import Incidences, Unsigned, signed_incidences
 from isinglass.graph.layout import first_states
 from isinglass.graph.message_graph import edges_of
 from isinglass.potentials import Potentials
-from isinglass.segments import distinct_rows, ranges, starts
 from isinglass.typing import FloatArray, IntArray, Mask
-
-MOST_LINKS = 64  # of a variable, for a table of its odds
 
 
 class SiteModel(NamedTuple):
@@ -28,6 +24,9 @@ class SiteModel(NamedTuple):
     phi: FloatArray  # flat, state by state
     psi: FloatArray
     at: Unsigned  # (incidences,) where the table of its factor begins in psi
+    linear: Mask  # (variables,) whether the log-odds are linear in the neighbours (`kernels.numba.sampling.gibbs`)
+    bias: FloatArray  # (variables,)
+    slope: FloatArray  # (incidences,)
 
 
 def site_model(potentials: Potentials) -> SiteModel:
@@ -52,7 +51,35 @@ def site_model(potentials: Potentials) -> SiteModel:
             psi.append(tables.ravel())
             address[group.factors] = filled + ids * group.table_size
             filled += tables.size
-    return SiteModel(phi, np.concatenate(psi), address[edges.link_factor][edges.edge_link].astype(np.uint64))
+    at, entries = address[edges.link_factor][edges.edge_link], np.concatenate(psi)
+    return SiteModel(phi, entries, at.astype(np.uint64), *_log_odds(graph, phi, entries, at))
+
+
+def _log_odds(
+    graph: FactorGraph, phi: FloatArray, psi: FloatArray, at: IntArray
+) -> tuple[Mask, FloatArray, FloatArray]:
+    """Return `linear`, `bias` and `slope` of a model: of binary variables whose factors are finite pairs."""
+    near = signed_incidences(graph)
+    owner, pair, step = graph.cached("pairs of binary variables", lambda: _binary_pairs(graph, near))
+    linear, bias, slope = graph.cards == 2, np.zeros(graph.n_variables), np.zeros(len(at))
+    first, base, own = near.first_state, at[pair], near.own[pair]
+    with np.errstate(invalid="ignore", over="ignore"):
+        low = psi[base + own] - psi[base]
+        slope[pair] = psi[base + own + step] - psi[base + step] - low
+        bias[linear] = phi[first[linear] + 1] - phi[first[linear]]
+        bias += np.bincount(owner[pair], low, graph.n_variables)
+    other = np.ones(len(at), bool)
+    other[pair] = ~np.isfinite(slope[pair])
+    linear[owner[other]] = False
+    return linear & np.isfinite(bias), bias, slope
+
+
+def _binary_pairs(graph: FactorGraph, near: Incidences) -> tuple[IntArray, IntArray, IntArray]:
+    """Return the owner of each incidence, those with one other variable, both binary, and the step of the latter."""
+    owner = np.repeat(np.arange(graph.n_variables), np.diff(near.first))
+    pair = np.flatnonzero((np.diff(near.rest) == 1) & (graph.cards[owner] == 2))
+    pair = pair[graph.cards[near.variable[near.rest[pair]]] == 2]
+    return owner, pair, near.stride[near.rest[pair]]
 
 
 def free_variables(potentials: Potentials) -> Mask:
@@ -60,121 +87,3 @@ def free_variables(potentials: Potentials) -> Mask:
     free = potentials.graph.cards > 1
     free[list(potentials.evidence)] = False
     return free
-
-
-class BinaryModel(NamedTuple):
-    """Log-odds of listed variables as linear functions of their neighbours (`kernels.numba.sampling.binary`)."""
-
-    variable: Indices  # (listed,)
-    bias: FloatArray
-    first: Indices  # (listed + 1,)
-    slope: FloatArray
-    other: NDArray[np.uint32]
-
-
-class EqualLinks(NamedTuple):
-    """Listed variables each of whose links have one slope: what counts is how many neighbours have state 1.
-
-    Given n of them, the odds of state 1 are 1 / (factors[row, n] - 1) (`kernels.numba.sampling.equal`).
-    """
-
-    variable: NDArray[np.uint32]  # (listed,)
-    first: Indices  # (listed + 1,)
-    links: NDArray[np.uint8]  # (listed,) how many
-    other: NDArray[np.uint32]
-    row: NDArray[np.uint32]  # (listed,)
-    factors: FloatArray  # (rows, most links + 1)
-
-
-def equal_links(model: BinaryModel) -> EqualLinks | None:
-    """Return the table of a model whose variables have equal slopes; None for others.
-
-    Examples
-    --------
-    >>> import isinglass as ig
-    >>> p = ig.models.Ising(ig.chain_graph(3, 2)).potentials(coupling=0.5)
-    >>> model = binary_layout(p.graph, np.arange(3)).model(site_model(p))
-    >>> equal_links(model).factors.shape  # of variables with one and with two links
-    (2, 3)
-    """
-    from isinglass.kernels.numba.sampling.equal import odds_factors
-
-    count: IntArray = np.diff(model.first.astype(np.int64)).astype(np.int64)
-    own = np.zeros(len(count))
-    own[count > 0] = model.slope[model.first[:-1][count > 0]]
-    if count.max(initial=0) > MOST_LINKS or not np.array_equal(model.slope, np.repeat(own, count)):
-        return None
-    pairs = np.stack([model.bias, own], axis=1)
-    first, row = distinct_rows(pairs) if _few(pairs) else (np.arange(len(pairs)),) * 2
-    distinct = pairs[first]
-    log_odds = np.empty((len(distinct), int(count.max(initial=0)) + 1))
-    log_odds[:, 0] = distinct[:, 0]
-    for n in range(1, log_odds.shape[1]):
-        log_odds[:, n] = log_odds[:, n - 1] + distinct[:, 1]  # link by link, as the other loop adds them
-    factors = np.empty_like(log_odds)
-    odds_factors(log_odds, factors)
-    numbers = model.variable.astype(np.uint32), model.first, count.astype(np.uint8), model.other
-    return EqualLinks(*numbers, row.ravel().astype(np.uint32), factors)
-
-
-def _few(pairs: FloatArray) -> bool:
-    """Tell whether few rows are different, from some of them."""
-    some = pairs[:: max(1, len(pairs) // 1000)]
-    return len(np.unique(some[:, 0])) <= len(some) // 10 + 3
-
-
-class BinaryLayout(NamedTuple):
-    """The incidences of listed variables with two states, around which all factors have two variables."""
-
-    variable: IntArray  # (listed,)
-    state: IntArray  # (listed,) where its states begin in phi
-    incidence: IntArray
-    owner: IntArray  # (incidences,) the place of its variable in the list
-    first: Indices
-    other: NDArray[np.uint32]
-    own: Indices
-    step: Indices
-
-    def model(self, sites: SiteModel) -> BinaryModel:
-        """Return the log-odds; the tables must be finite."""
-        phi, psi, at = sites.phi, sites.psi, sites.at[self.incidence]
-        low = psi[at + self.own] - psi[at]
-        slope = (psi[at + self.own + self.step] + psi[at]) - (psi[at + self.step] + psi[at + self.own])  # of both ends
-        bias = phi[self.state + 1] - phi[self.state]
-        bias += np.bincount(self.owner, low, len(bias))
-        return BinaryModel(self.variable.astype(np.uint64), bias, self.first, slope, self.other)
-
-
-def binary_components(potentials: Potentials) -> Mask:
-    """Tell in which components all variables have two states, and no factor has three variables or a hard zero.
-
-    (Hard zeros of one variable do no harm.)
-    """
-    graph = potentials.graph
-    found = np.ones(graph.n_components, bool)
-    found[graph.variable_component[graph.cards != 2]] = False
-    for group, tables, ids in zip(graph.groups, potentials.groups, potentials.table_ids, strict=True):
-        if group.arity > 2:
-            found[graph.factor_component[group.factors]] = False
-        elif group.arity == 2 and not np.isfinite(tables).all():
-            soft: Mask = np.asarray(np.isfinite(tables).all(axis=(1, 2)))[ids]
-            found[graph.factor_component[group.factors[~soft]]] = False
-    return found
-
-
-def binary_layout(graph: FactorGraph, variables: IntArray) -> BinaryLayout:
-    """Lay out the incidences of listed variables."""
-    near: Incidences = incidences_of(graph)
-    first = near.first.astype(np.int64)
-    count = np.diff(first)[variables]
-    incidence = ranges(first[variables], count)
-    return BinaryLayout(
-        variables,
-        first_states(graph)[variables],
-        incidence,
-        np.repeat(np.arange(len(variables)), count),
-        starts(count).astype(np.uint64),
-        near.variable[near.rest[incidence]].astype(np.uint32),
-        near.own[incidence],
-        near.stride[near.rest[incidence]],
-    )

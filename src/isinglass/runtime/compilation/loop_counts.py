@@ -21,7 +21,6 @@ USUALLY = {
     "infer tree-gibbs": 9,
     "infer swendsen-wang": 7,
     "infer wolff": 7,
-    "infer metropolis": 8,
     "infer tempering": 11,
     "MAP exact": 6,
     "MAP bp": 4,

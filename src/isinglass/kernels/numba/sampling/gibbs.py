@@ -5,8 +5,10 @@
 phi_i is the sum of the tables of i alone, and phi_a the table of a factor of two or more variables. -inf is a hard
 zero: such a state has probability zero exactly. (Geman and Geman 1984.)
 
-A variable whose neighbours have few configurations may have a table of its conditional distributions, one for each
-(`isinglass.inference.sampling.conditionals`). The same arithmetic fills it, so that what is drawn has the same bits.
+A binary variable whose factors are pairs with binary variables, without hard zeros, has log-odds that are linear in the
+states of its neighbours, which is faster:
+
+    h_i = bias_i + sum_{j at i} slope_ij x_j,       p(x_i = 1 | rest) = 1 / (1 + exp(-h_i))
 """
 
 from __future__ import annotations
@@ -16,7 +18,18 @@ import numpy as np
 from isinglass.kernels.numba.sampling.random import uniform
 from isinglass.runtime.compilation.jit import compiled, inner
 
-LANES = 256  # chains at once, by a table
+LARGEST = 708.0  # log-odds beyond count as these: the less likely state is then never drawn
+
+
+@inner
+def odds_against(i, c, d, sites, model, states):
+    """Return p(x_i = 0 | rest) / p(x_i = 1 | rest) of a variable with linear log-odds."""
+    h = model.bias[i]
+    first = sites.first[i]
+    shift = sites.rest[first] - first  # its incidences have one other variable each
+    for e in range(first, sites.first[i + np.uint64(1)]):
+        h += model.slope[e] * states[d, sites.variable[e + shift], c]
+    return np.exp(min(max(-h, -LARGEST), LARGEST))
 
 
 @inner
@@ -25,6 +38,10 @@ def conditional(i, c, d, sites, model, states, p):
 
     `states` is an array (draws, variables, chains), of which chain c of draw d is meant.
     """
+    if model.linear[i]:
+        odds = odds_against(i, c, d, sites, model, states)
+        p[0], p[1] = odds, 1.0
+        return 1.0 + odds
     first, card = sites.first_state[i], sites.cards[i]
     for a in range(card):
         p[a] = model.phi[first + a]
@@ -75,79 +92,12 @@ def write_states(states, first_chain, last_chain, record):
             record[i, c] = states[i, c]
 
 
-@compiled
-def fill_table(variables, sites, model, table, states, p):
-    """Write the table of the listed variables; `states` are those of one chain, (1, variables, 1), all zero.
-
-    A configuration of the neighbours has the sum of the probabilities, zero if there is none; then the running sums up
-    to the state before the last, infinite from the last possible state on.
-    """
-    one, zero = np.uint64(1), np.uint64(0)
-    for v in range(np.uint64(len(variables))):
-        i = variables[v]
-        card, at = sites.cards[i], np.uint64(table.row[i])
-        begin, end = table.first[i], table.first[i + one]
-        r = begin
-        while r <= end:  # the digit that grows next
-            if r == begin:
-                total = conditional(i, zero, zero, sites, model, states, p)
-                write_row(card, p, total, table.sums, at)
-                at += card
-            if r == end:
-                break
-            j = np.uint64(table.other[r])
-            if np.uint64(states[zero, j, zero]) + one < sites.cards[j]:
-                states[zero, j, zero] += 1
-                r = begin
-            else:
-                states[zero, j, zero] = 0
-                r += one
-
-
 @inner
-def write_row(card, p, total, sums, at):
-    """Write the sum and the running sums of a distribution."""
-    running, last = 0.0, chosen(card, p, np.inf)
-    sums[at] = total
-    for a in range(card - np.uint64(1)):
-        running += p[a]
-        sums[at + np.uint64(1) + a] = running if a < last and total > 0 else np.inf
-
-
-@inner
-def tabled(card, sums, at, share):
-    """Return the state at which the running sums of a table's row pass `share` times their end."""
-    share *= sums[at]
-    if card == 2:
-        return np.uint64(sums[at + np.uint64(1)] <= share)
-    state = np.uint64(0)
-    for a in range(np.uint64(1), card):
-        state += np.uint64(sums[at + a] <= share)
-    return state
-
-
-@inner
-def draw_tabled(i, card, table, keys, number, states, first_chain, last_chain, at):
-    """Draw a variable in some chains by its table; return whether all had a possible state."""
-    possible = True
-    for begin in range(first_chain, last_chain, np.uint64(LANES)):
-        width = min(np.uint64(LANES), last_chain - begin)
-        for k in range(width):
-            at[k] = table.row[i]
-        for r in range(table.first[i], table.first[i + np.uint64(1)]):
-            j, stride = np.uint64(table.other[r]), table.stride[r]
-            for k in range(width):
-                at[k] += np.uint32(stride * np.uint32(states[j, begin + k]))
-        for k in range(width):
-            row = np.uint64(at[k])
-            possible &= table.sums[row] != 0  # as without a table: not a number, where potentials overflow, is no zero
-            states[i, begin + k] = tabled(card, table.sums, row, uniform(keys[begin + k], number))
-    return possible
-
-
-@inner
-def draw_plainly(i, card, c, share, sites, model, states, p):
-    """Draw a variable in one chain without a table; return whether it had a possible state."""
+def draw(i, card, c, share, sites, model, states, p):
+    """Draw a variable in one chain; return whether it had a possible state."""
+    if model.linear[i]:
+        states[0, i, c] = share * (1.0 + odds_against(i, c, np.uint64(0), sites, model, states)) < 1.0
+        return True
     total = conditional(i, c, np.uint64(0), sites, model, states, p)
     if total == 0:
         return False
@@ -156,7 +106,7 @@ def draw_plainly(i, card, c, share, sites, model, states, p):
 
 
 @compiled
-def sweeps_in_order(variables, sites, model, table, streams, states, record, sweeps, first_chain, last_chain, p, at):
+def sweeps_in_order(variables, sites, model, streams, states, record, sweeps, first_chain, last_chain, p):
     """Draw the listed variables one after the other, some times over; return whether all had a possible state.
 
     The states after each sweep are written to `record` (sweeps, variables, chains), unless it has no variables.
@@ -164,22 +114,17 @@ def sweeps_in_order(variables, sites, model, table, streams, states, record, swe
     for s in range(sweeps):
         for v in range(np.uint64(len(variables))):
             i, of = variables[v], streams.component[v]
-            card, keys = sites.cards[i], streams.keys[of]
             number = streams.drawn[of] + s * streams.numbers[of] + streams.place[v]
-            if table.known[i]:
-                if not draw_tabled(i, card, table, keys, number, states[0], first_chain, last_chain, at):
+            for c in range(first_chain, last_chain):
+                if not draw(i, sites.cards[i], c, uniform(streams.keys[of, c], number), sites, model, states, p):
                     return False
-            else:
-                for c in range(first_chain, last_chain):
-                    if not draw_plainly(i, card, c, uniform(keys[c], number), sites, model, states, p):
-                        return False
         if record.shape[1] > 0:
             write_states(states[0], first_chain, last_chain, record[s])
     return True
 
 
 @compiled
-def sweeps_at_random(variables, ends, sites, model, table, streams, states, record, sweeps, first_chain, last_chain, p):
+def sweeps_at_random(variables, ends, sites, model, streams, states, record, sweeps, first_chain, last_chain, p):
     """Draw variables that are chosen at random, as many as each component lists; write and return as above.
 
     Component k lists ``variables[ends[k]:ends[k + 1]]``. A step takes two random numbers.
@@ -193,15 +138,7 @@ def sweeps_at_random(variables, ends, sites, model, table, streams, states, reco
                 for c in range(first_chain, last_chain):
                     key = streams.keys[of, c]
                     i = variables[begin + min(np.uint64(uniform(key, number) * count), count - one)]
-                    share = uniform(key, number + one)
-                    if table.known[i]:
-                        row = np.uint64(table.row[i])
-                        for r in range(table.first[i], table.first[i + one]):
-                            row += np.uint64(table.stride[r]) * np.uint64(states[0, np.uint64(table.other[r]), c])
-                        if table.sums[row] == 0:
-                            return False
-                        states[0, i, c] = tabled(sites.cards[i], table.sums, row, share)
-                    elif not draw_plainly(i, sites.cards[i], c, share, sites, model, states, p):
+                    if not draw(i, sites.cards[i], c, uniform(key, number + one), sites, model, states, p):
                         return False
         if record.shape[1] > 0:
             write_states(states[0], first_chain, last_chain, record[s])

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from isinglass.kernels.numba.sampling.exponential import LARGEST, exponential
 from isinglass.kernels.numba.sampling.gibbs import conditional
-from isinglass.runtime.compilation.jit import compiled, inner
+from isinglass.runtime.compilation.jit import compiled
 
 
 @compiled
@@ -40,57 +39,3 @@ def add_conditionals(begin, end, owners, sites, model, states, p, sums):
                     for a in range(sites.cards[i]):
                         sums[entry + a * owners.own[f], c] += p[a]
     return True
-
-
-@inner
-def add_pair(low, high, near, rows, sweeps, chains, acc, sums):
-    """Add the entries of a pair: its owner has the probabilities low and high, the other variable the states near.
-
-    `rows` are those of the configurations (low, 0), (low, 1), (high, 0) and (high, 1). `acc` takes their sums
-    meanwhile, side by side: that is faster.
-    """
-    two, three = 2 * chains, 3 * chains
-    for k in range(4):
-        for c in range(chains):
-            acc[k * chains + c] = sums[rows[k], c]
-    for d in range(sweeps):
-        first = d * chains
-        for c in range(chains):
-            there = low[first + c] * near[first + c]  # zero, or what it was
-            acc[c] += low[first + c] - there
-            acc[chains + c] += there
-        for c in range(chains):
-            there = high[first + c] * near[first + c]
-            acc[two + c] += high[first + c] - there
-            acc[three + c] += there
-    for k in range(4):
-        for c in range(chains):
-            sums[rows[k], c] = acc[k * chains + c]
-
-
-@compiled
-def add_odds(begin, end, owners, model, states, sweeps, h, low, high, acc, sums):
-    """Do the same for binary variables with links of two; states are (variables, lanes), a lane for sweep and chain."""
-    one = np.uint64(1)
-    lanes = np.uint64(states.shape[1])
-    chains = lanes // sweeps
-    for v in range(begin, end):
-        for lane in range(lanes):
-            h[lane] = -model.bias[v]
-        for e in range(model.first[v], model.first[v + one]):
-            slope, near = model.slope[e], states[np.uint64(model.other[e])]
-            for lane in range(lanes):
-                h[lane] -= slope * near[lane]
-        for lane in range(lanes):
-            odds = exponential(min(max(h[lane], -LARGEST), LARGEST))
-            high[lane] = 1.0 / (1.0 + odds)
-            low[lane] = odds * high[lane]
-        row = owners.row[v]
-        for d in range(sweeps):
-            for c in range(chains):
-                sums[row, c] += low[d * chains + c]
-                sums[row + one, c] += high[d * chains + c]
-        for f in range(owners.first[v], owners.first[v + one]):
-            base, step, own = owners.base[f], owners.stride[f], owners.own[f]
-            rows = base, base + step, base + own, base + own + step
-            add_pair(low, high, states[owners.other[f]], rows, sweeps, chains, acc, sums)

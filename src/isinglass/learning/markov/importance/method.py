@@ -26,7 +26,7 @@ from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference import AnnealedImportance, infer
 from isinglass.inference.sampling.chains import Chains
-from isinglass.inference.sampling.convergence.ergodicity import ergodic_components
+from isinglass.inference.sampling.diagnostics import ergodic_components
 from isinglass.learning.markov.importance.reference import ReferenceSamples, advanced
 from isinglass.learning.markov.likelihood.maximum import counted
 from isinglass.learning.markov.likelihood.sampled_objective import remembered, restored_chains

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from isinglass.errors import InputError, warn_of_convergence
-from isinglass.inference.sampling.convergence.diagnostics import diagnose
+from isinglass.inference.sampling.diagnostics import diagnose
 from isinglass.learning.markov.likelihood.ipf import Sweeps
 from isinglass.learning.markov.likelihood.tables import Margins
 from isinglass.models import Model

@@ -1,4 +1,4 @@
-"""Metropolis sampling and parallel tempering (equations in `isinglass.kernels.numba.sampling.metropolis`)."""
+"""Parallel tempering (equations in `isinglass.kernels.numba.sampling.tempering`)."""
 
 from __future__ import annotations
 
@@ -6,52 +6,13 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from isinglass.graph.incidences import colours_of
-from isinglass.inference.sampling.chains import Chains, States
+from isinglass.inference.sampling.chains import Chains
 from isinglass.inference.sampling.gibbs import GibbsSampler
-from isinglass.inference.sampling.sampler import Counted, Sampler, Streams
+from isinglass.inference.sampling.sampler import Sampler, Streams
 from isinglass.inference.sampling.scores import Scores
 from isinglass.potentials import Potentials
 from isinglass.segments import starts
 from isinglass.typing import FloatArray
-
-
-class MetropolisSampler(Sampler):
-    """Proposes a state for each variable, by colours, and accepts it or not.
-
-    Examples
-    --------
-    >>> import isinglass as ig
-    >>> p = ig.models.Ising(ig.grid_graph(8, 8, 2)).potentials(coupling=0.3)
-    >>> chains = Chains.start(p, 4, random_state=0)
-    >>> MetropolisSampler(p).advance(chains, sweeps=20)
-    >>> chains.states.shape
-    (64, 4)
-    """
-
-    def __init__(self, potentials: Potentials, held: Iterable[int] = ()) -> None:
-        super().__init__(potentials, held)
-        graph = self.graph
-        order = self.free[np.argsort(colours_of(graph)[self.free], kind="stable")]
-        self.order = order.astype(np.uint64)
-        self.counted = Counted.of(graph.variable_component[order], graph.n_components, 2)
-        self.numbers = self.counted.numbers
-
-    def sweep(self, chains: Chains, sweeps: int, first: int, last: int) -> bool:
-        """Propose a state for every variable once in each sweep."""
-        return self._recorded(chains, np.uint64(sweeps), np.uint64(first), np.uint64(last), chains.states[None, :0])
-
-    def record(self, chains: Chains, out: States, threads: int = 1) -> None:
-        """Make a sweep for each row of `out`, in one call of a compiled loop."""
-        self._record_by(self._recorded, chains, out, threads)
-        chains.drawn += np.uint64(len(out)) * self.numbers
-
-    def _recorded(self, chains: Chains, sweeps: np.uint64, first: np.uint64, last: np.uint64, out: States) -> bool:
-        from isinglass.kernels.numba.sampling.metropolis import metropolis_sweeps
-
-        streams = self.counted.streams(chains)
-        metropolis_sweeps(self.order, self.near, self.model, streams, chains.states, out, sweeps, first, last)
-        return True
 
 
 class TemperingSampler(Sampler):
@@ -106,7 +67,7 @@ class TemperingSampler(Sampler):
             self._exchange(chains, before % 2)
 
     def _exchange(self, chains: Chains, odd: int) -> None:
-        from isinglass.kernels.numba.sampling.metropolis import exchange
+        from isinglass.kernels.numba.sampling.tempering import exchange
 
         n = chains.n // self.replicas
         drawn, unused = chains.drawn - self.numbers, np.zeros(0, np.uint64)

@@ -1,1 +1,0 @@
-"""Whether chains have converged."""
