@@ -68,7 +68,7 @@ def test_the_page_on_sampling(tmp_path, monkeypatch, capsys):
 def test_the_page_on_learning_by_samples(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     run_blocks(DOCS / "sampled-learning.md")
-    assert len(capsys.readouterr().out.splitlines()) == 4
+    assert len(capsys.readouterr().out.splitlines()) == 3
 
 
 @pytest.mark.long

@@ -58,6 +58,10 @@ REMOVED: dict[str, str] = {
     # samplers
     "algorithm 'metropolis'": "use 'gibbs'",
     "isinglass.Metropolis": "use Gibbs",
+    # importance sampling
+    "AnnealedImportance(direction=)": "leave it out: chains go from the start to the model",
+    "AnnealedImportance(data=)": "leave it out: chains go from the start to the model",
+    "ImportanceLikelihood(sweeps=)": "leave it out: draws need no chains",
     # maximisers
     "isinglass.DualDecomposition": 'use "trws", whose bound is the same or nearly so',
     "isinglass.Swap": 'use "expansion" or "ils"',

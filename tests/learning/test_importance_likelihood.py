@@ -1,13 +1,15 @@
-"""Maximum likelihood by importance sampling from a reference: against exact likelihoods."""
+"""Maximum likelihood by importance sampling: against exact likelihoods."""
+
+import re
 
 import numpy as np
 import pytest
 
 import isinglass as ig
 from isinglass.errors import ConvergenceWarning, InputError, no_convergence_warnings
+from isinglass.inference.importance.sampling import ImportanceSampling
 from isinglass.learning.markov import ImportanceLikelihood
-from isinglass.learning.markov.importance.method import _Surrogate
-from isinglass.learning.markov.importance.reference import ReferenceSamples
+from isinglass.learning.markov.likelihood.importance import ImportanceObjective
 
 GRAPH = ig.FactorGraph([2] * 4, [(0,), (1,), (2,), (3,), (0, 1), (1, 2), (2, 3), (3, 0)])
 FAMILY = ig.models.Ising(GRAPH)
@@ -26,18 +28,18 @@ def fitted(method="importance", graph=FAMILY, X=None, **options):
     return ig.MRF(graph, method=method, **options).fit(data() if X is None else X)
 
 
-def objective(l2=0.0, **options):
-    mrf = ig.MRF(FAMILY, ImportanceLikelihood(**options), l2=l2)
-    return mrf._problem(mrf._choices(), data(), None, None).objective()
+def objective(l2=0.0, graph=FAMILY, X=None, tied=False, **options):
+    mrf = ig.MRF(graph, ImportanceLikelihood(**options), l2=l2, tied=tied)
+    return mrf._problem(mrf._choices(), data() if X is None else X, None, None).objective()
 
 
 def test_the_gradient_is_that_of_the_value():
     f, rng = objective(l2=2.0), np.random.default_rng(1)
     f(np.zeros(f.size))
-    surrogate, theta = _Surrogate(f, f._now), rng.normal(0, 0.3, f.size)
-    slope = surrogate(theta)[1]
+    theta = rng.normal(0, 0.3, f.size)
+    slope = f.at(f._now, theta)[1]
     steps = 1e-5 * np.eye(f.size)
-    found = [(surrogate(theta + e)[0] - surrogate(theta - e)[0]) / 2e-5 for e in steps]
+    found = [(f.at(f._now, theta + e)[0] - f.at(f._now, theta - e)[0]) / 2e-5 for e in steps]
     np.testing.assert_allclose(slope, found, rtol=1e-6, atol=1e-6)
 
 
@@ -48,25 +50,31 @@ def test_value_and_gradient_are_near_those_of_the_likelihood():
     f(np.zeros(f.size))
     theta = np.random.default_rng(2).normal(0, 0.1, f.size)
     (value, slope), (truth, gradient) = f(theta), exact(theta)
-    found = _Surrogate(f, f._now).reference.weigh(f.potentials(theta))[0]
+    found = f.weigh(f._now, theta)[0]
     assert abs(value - truth) < 4 * 200 * found.stderr < 0.02 * abs(truth)
     np.testing.assert_allclose(slope, gradient, atol=0.04 * 200)
 
 
 def test_weights_far_from_the_reference_are_useless_and_say_so():
-    near, far = (ig.models.Ising(ig.grid_graph(6, 6, 2)).potentials(coupling=c) for c in (0.05, 0.8))
-    zero = ig.models.Ising(near.graph).potentials()
-    samples = ReferenceSamples.of(zero, ig.sample(zero, 1000, random_state=0), 36 * np.log(2))
-    found, weights = samples.weigh(near)
-    assert samples.useful(found)
+    family, X = ig.models.Ising(ig.grid_graph(6, 6, 2)), np.random.default_rng(0).integers(0, 2, (50, 36))
+    f = objective(graph=family, X=X, tied=True)
+    reference = f.reference(np.zeros(f.size))
+    pair = next(e for e in np.eye(f.size) if f.potentials(e).groups[-1].any())
+    near, far = 0.05 * pair, 0.8 * pair
+    found, weights = f.weigh(reference, near)
     assert abs(weights.sum() - 1) < 1e-12
-    lost, _ = samples.weigh(far)
-    assert not samples.useful(lost)
-    assert lost.pareto_k > 0.7
-    assert lost.ess < 50
-    truth = ig.infer(far).log_z
-    assert lost.value < truth - 1  # what they say is wrong, and they say that it is
-    assert abs(found.value - ig.infer(near).log_z) < 4 * found.stderr
+    assert abs(found.value - ig.infer(f.potentials(near)).log_z) < 4 * found.stderr
+    lost, _ = f.weigh(reference, far)
+    assert lost.ess < 50 < found.ess
+    assert lost.value < ig.infer(f.potentials(far)).log_z - 1  # what they say is wrong, and they say that it is
+
+
+def test_weights_that_say_nothing_are_told():
+    p = ig.models.Ising(ig.grid_graph(10, 10, 2)).potentials(coupling=0.4)
+    X = ig.sample(p, 100, random_state=0)
+    with pytest.warns(ConvergenceWarning) as told:
+        fitted(ImportanceLikelihood(samples=60), ig.models.Ising(p.graph), X, tied=True, max_iter=30)
+    assert any(re.search("effective size of the weights is .* of 60 .*; raise samples", str(w.message)) for w in told)
 
 
 @pytest.mark.long
@@ -76,8 +84,7 @@ def test_training_finds_maximum_likelihood_within_its_standard_errors():
     for seed in range(20):
         mrf = fitted(ImportanceLikelihood(samples=400, random_state=seed))
         assert mrf.converged_
-        assert mrf.report_["ess"] >= 200
-        assert mrf.report_["pareto_k"] <= 0.7
+        assert mrf.report_["ess"] >= 100
         scores.append((mrf.theta_ - truth.theta_) / mrf.report_["stderr"])
         assert abs(mrf.objective_ - truth.objective_) < 30
     mean_square = np.mean(np.square(scores))  # one, if errors are as large as they say
@@ -100,8 +107,8 @@ def test_the_reference_moves_along_with_strong_couplings():
 
 def test_few_evaluations_where_the_data_are_unlike_all_samples(monkeypatch):
     """There the objective for given samples has no minimum; a step goes no further than their weights serve."""
-    plain, calls = _Surrogate.__call__, []
-    monkeypatch.setattr(_Surrogate, "__call__", lambda self, theta: calls.append(theta) or plain(self, theta))
+    plain, calls = ImportanceObjective.at, []
+    monkeypatch.setattr(ImportanceObjective, "at", lambda self, *given: calls.append(given) or plain(self, *given))
     p = ig.models.Ising(ig.grid_graph(5, 5, 2)).potentials(coupling=0.5, field=0.2)
     X = ig.sample(p, 200, random_state=0)
     mrf = fitted(ImportanceLikelihood(samples=1000), ig.models.Ising(p.graph), X, tied=True)
@@ -135,20 +142,18 @@ def test_training_goes_on_from_a_checkpoint_bit_for_bit(tmp_path):
 
 
 def test_ctrl_c_inside_a_step_loses_nothing(tmp_path, monkeypatch):
-    from isinglass.inference.sampling.gibbs import GibbsSampler
-
     p = ig.models.Ising(ig.grid_graph(3, 3, 2)).potentials(coupling=0.5)
     options = {"graph": ig.models.Ising(p.graph), "X": ig.sample(p, 300, random_state=0), "l2": 0.1}
-    whole, file, calls, advance = fitted(**options), tmp_path / "run.npz", [], GibbsSampler.advance
+    whole, file, calls, weigh = fitted(**options), tmp_path / "run.npz", [], ImportanceSampling.weigh
 
     def interrupted(self, *arguments):
         calls.append(1)
-        advance(self, *arguments)
-        if len(calls) == 3:
+        if len(calls) == 2:
             raise KeyboardInterrupt
+        return weigh(self, *arguments)
 
     with monkeypatch.context() as patch, no_convergence_warnings():
-        patch.setattr(GibbsSampler, "advance", interrupted)
+        patch.setattr(ImportanceSampling, "weigh", interrupted)
         assert fitted(**options, checkpoint=file).message_ == "interrupted"
     assert fitted(**options, checkpoint=file).theta_.tobytes() == whole.theta_.tobytes()
 
@@ -163,7 +168,6 @@ def test_one_step_is_not_enough():
     ("options", "message"),
     [
         ({"method": ImportanceLikelihood(samples=10)}, "method.samples"),
-        ({"method": ImportanceLikelihood(sweeps=0)}, "method.sweeps"),
         ({"method": ImportanceLikelihood(random_state=-1)}, "method.random_state"),
         ({"prior": "dirichlet"}, "prior"),
         ({"optimizer": "sgd"}, "optimizer"),
@@ -175,7 +179,7 @@ def test_wrong_input_is_named(options, message):
         fitted(**options)
 
 
-def test_equal_parts_of_a_graph_are_sampled_independently():
+def test_equal_parts_of_a_graph_are_drawn_independently():
     X = (np.random.default_rng(0).random((60, 4)) < 0.4).astype(int)
     options = {"graph": ig.disjoint_union([ig.chain_graph(2, 2)] * 2), "X": X, "l2": 0.5}
     truth, mrf = fitted("ml", **options), fitted(ImportanceLikelihood(samples=4000), **options)
@@ -183,8 +187,8 @@ def test_equal_parts_of_a_graph_are_sampled_independently():
     assert abs(mrf.report_["log_z"] - ig.infer(mrf.potentials_).log_z) < 0.1
 
 
-def test_walls_of_hard_zeros_are_refused_but_not_other_zeros():
-    with pytest.raises(InputError, match="graph: expected a model whose assignments"):
-        ig.MRF(ig.FactorGraph([2, 2], [(0, 1)]), "importance").fit(counts=[[3, np.nan], [np.nan, 1]])
-    mrf = ig.MRF(ig.FactorGraph([2, 3], [(0, 1)]), "importance", l2=0.1).fit(counts=[[3, 2, np.nan], [1, 1, 4]])
+@pytest.mark.parametrize("counts", [[[3, np.nan], [np.nan, 1]], [[3, 2, np.nan], [1, 1, 4]]])
+def test_hard_zeros(counts):
+    shape = np.shape(counts)
+    mrf = ig.MRF(ig.FactorGraph(list(shape), [(0, 1)]), "importance", l2=0.1).fit(counts=counts)
     assert abs(mrf.report_["log_z"] - ig.infer(mrf.potentials_).log_z) < 0.2

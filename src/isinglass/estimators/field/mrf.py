@@ -74,10 +74,9 @@ class MRF(Statistics):
         fitting; "scaling", iterative scaling; "em", expectation maximisation. Without log Z: "pseudo", the
         pseudolikelihood; "composite", "piecewise", "mpf", "pmm" and "camel". By sampling:
         "cd", contrastive divergence; "pcd", persistent contrastive divergence; "sml", stochastic maximum likelihood;
-        "importance", importance sampling from a reference. `isinglass.learning.markov.METHODS` lists all methods, with
-        their facts. Missing values are summed out by "ml" and "em". "pseudo" leaves out values with a
-        missing neighbour, with a warning (see `terms_`). "cd", "pcd" and "sml" sample
-        missing values. Other methods refuse them.
+        "importance", importance sampling. `isinglass.learning.markov.METHODS` lists all methods, with their facts.
+        Missing values are summed out by "ml" and "em". "pseudo" leaves out values with a missing neighbour, with a
+        warning (see `terms_`). "cd", "pcd" and "sml" sample missing values. Other methods refuse them.
     inference : str or Algorithm, default="exact"
         The inference algorithm; `log_likelihood` also uses it.
     iterations : int, optional

@@ -2,8 +2,7 @@
 
 Scans: "chromatic" draws all variables of one colour, then those of the next (variables of one colour share no factor,
 so that their sequence does not matter; Gonzalez et al. 2011); "systematic" draws them by number; "random" draws as many
-as there are, each chosen at random with replacement, which makes the chain reversible. `backwards` turns the sequence
-round: that is the reversal of the chain, p(x) P(x, y) = p(y) P'(y, x).
+as there are, each chosen at random with replacement, which makes the chain reversible.
 """
 
 from __future__ import annotations
@@ -36,12 +35,10 @@ class GibbsSampler(Sampler):
     True
     """
 
-    def __init__(
-        self, potentials: Potentials, scan: Scan = "chromatic", held: Iterable[int] = (), backwards: bool = False
-    ) -> None:
+    def __init__(self, potentials: Potentials, scan: Scan = "chromatic", held: Iterable[int] = ()) -> None:
         super().__init__(potentials, held)
-        self.scan, self.backwards = scan, backwards
-        key = ("gibbs order", scan, backwards, self.free.tobytes())
+        self.scan = scan
+        key = ("gibbs order", scan, self.free.tobytes())
         self.order, self.ends, self.counted = self.graph.cached(key, self._order)
         self.numbers = self.counted.numbers
         self.most_states = int(self.graph.cards.max(initial=1))
@@ -50,10 +47,7 @@ class GibbsSampler(Sampler):
         """Return the sequence of a sweep, where each component ends in a random scan, and the random numbers."""
         component = self.graph.variable_component[self.free]
         keys = colours_of(self.graph)[self.free] if self.scan == "chromatic" else component
-        sign = -1 if self.backwards and self.scan == "chromatic" else 1
-        order = self.free[np.argsort(sign * keys, kind="stable")]
-        if self.backwards and self.scan == "systematic":
-            order = order[::-1]
+        order = self.free[np.argsort(keys, kind="stable")]
         component = self.graph.variable_component[order]
         ends = starts(np.bincount(component, minlength=self.graph.n_components)).astype(np.uint64)
         counted = Counted.of(component, self.graph.n_components, 2 if self.scan == "random" else 1)

@@ -1,8 +1,8 @@
 """Ways to learn a Markov random field without inputs: every method registers here under its public name."""
 
-from isinglass.learning.markov.importance.method import ImportanceLikelihood
 from isinglass.learning.markov.likelihood.closed_form import ClosedForm
 from isinglass.learning.markov.likelihood.em import ExpectationMaximisation
+from isinglass.learning.markov.likelihood.importance import ImportanceLikelihood
 from isinglass.learning.markov.likelihood.ipf import ProportionalFitting
 from isinglass.learning.markov.likelihood.maximum import MaximumLikelihood
 from isinglass.learning.markov.likelihood.sampled import (

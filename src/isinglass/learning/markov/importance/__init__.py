@@ -1,1 +1,0 @@
-"""The likelihood by importance sampling from a reference."""
