@@ -266,7 +266,7 @@ class Recorder:
         means.count(len(block))
 
     def _add(self, begin: int, end: int, states: States, sums: FloatArray) -> bool:
-        from isinglass.kernels.numba.sampling.means import add_conditionals
+        from isinglass.kernels.numba.sampling.gibbs import add_conditionals
 
         sampler, buffer = self.sampler, np.empty(int(self.sampler.graph.cards.max(initial=1)))
         part = np.uint64(begin), np.uint64(end), self.owners, sampler.near, sampler.model
