@@ -1,4 +1,4 @@
-"""A solver may need an optional package (PyMaxflow, pytoulbar2): where it is not installed, its tests skip, visibly."""
+"""A solver may need an optional package (OR-Tools, pytoulbar2): where it is not installed, its tests skip, visibly."""
 
 import pytest
 

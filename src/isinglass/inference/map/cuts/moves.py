@@ -68,7 +68,7 @@ class Expansion(Solver):
         accepts="pairwise",
         proves="never",
         bound=False,
-        needs="PyMaxflow",
+        needs="ortools",
     )
 
     def check(self, reduction: Reduction) -> None:

@@ -53,7 +53,7 @@ class QPBO(Solver):
         accepts="binary pairwise",
         proves="sometimes",
         bound=True,
-        needs="PyMaxflow",
+        needs="ortools",
     )
 
     def check(self, reduction: Reduction) -> None:
