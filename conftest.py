@@ -10,9 +10,6 @@ from pathlib import Path
 import pytest
 from _pytest.doctest import DoctestModule
 
-from isinglass.runtime.compilation.helper import SWITCH
-
-os.environ.setdefault(SWITCH, "0")  # tests run in as many processes as there are processors
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # processes that tests start would compile all modules, each time
 if "PYTEST_XDIST_WORKER" in os.environ:
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):  # before they are loaded; threads would wait

@@ -32,7 +32,7 @@ CALLS = {
     "bp with gradient": "ig.infer(p, ig.BeliefPropagation(iterations=3), tape=True).backward(log_z=1.0)",
     "demo": "from isinglass.cli.denoising import train_demo; train_demo()",
 }
-MOST = {"exact": 6, "bp": 6, "bp with gradient": 10, "demo": 25}  # seconds, with two processors
+MOST = {"exact": 6, "bp": 6, "bp with gradient": 10, "demo": 25}  # seconds
 MEMORY = """
 import re, isinglass as ig
 from benchmarks.problems import grid_model

@@ -1,11 +1,13 @@
 """Where compiled loops are kept, what is said about it, and that later processes find them."""
 
 import importlib
+import io
 import os
 import pickle
 import re
 import subprocess
 import sys
+import time
 import warnings
 from pathlib import Path
 
@@ -13,9 +15,9 @@ import pytest
 
 import isinglass as ig
 import new_processes
-from isinglass.runtime.compilation import counting
 from isinglass.runtime.compilation import jit as compilation
-from isinglass.runtime.compilation.loop_counts import ALWAYS, USUALLY
+from isinglass.runtime.compilation.jit import LINE, PATIENCE, Count
+from isinglass.runtime.compilation.turns import turn
 
 LOOPS = """
 from isinglass.runtime.compilation.jit import compiled
@@ -170,6 +172,78 @@ def test_the_command_line_shows_the_warning_as_one_line(capsys):
     assert capsys.readouterr().err == "isinglass: warning: inner loops are compiled\n"
 
 
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(("stderr", "shown"), [(Terminal(), True), (io.StringIO(), False), (None, False)])
+def test_after_seconds_of_compiling_a_terminal_shows_one_line(stderr, shown, monkeypatch):
+    monkeypatch.setattr(Count, "seconds", 0.0)
+    monkeypatch.setattr(Count, "told", False)
+    monkeypatch.setattr("sys.stderr", stderr)
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
+    for seconds in (0.6 * PATIENCE, 0.3 * PATIENCE):
+        compilation._tell(seconds)
+        assert stderr is None or stderr.getvalue() == ""
+    for seconds in (0.2 * PATIENCE, 5 * PATIENCE):
+        compilation._tell(seconds)
+    assert stderr is None or stderr.getvalue() == f"{LINE}\n" * shown
+
+
+def test_after_seconds_of_compiling_a_notebook_shows_one_line(monkeypatch, capsys):
+    monkeypatch.setattr(Count, "seconds", 0.0)
+    monkeypatch.setattr(Count, "told", False)
+    monkeypatch.setitem(sys.modules, "ipykernel", compilation)
+    compilation._tell(2 * PATIENCE)
+    assert capsys.readouterr().err == f"{LINE}\n"
+
+
+def test_the_seconds_of_loops_are_summed_without_those_of_their_parts(tmp_path):
+    (tmp_path / "loops.py").write_text(PARTS)
+    code = """
+import time, loops
+from isinglass.runtime.compilation.jit import Count
+start = time.monotonic()
+loops.one(3), loops.two(3)
+print(Count.compiled, 0 < Count.seconds <= time.monotonic() - start)
+"""
+    where = {"NUMBA_CACHE_DIR": str(tmp_path / "chosen")}
+    assert python(code, tmp_path, **where).stdout == "2 True\n"
+    assert python(code, tmp_path, **where).stdout == "0 False\n"  # what is loaded takes none
+
+
+HOLD = """
+import sys
+from isinglass.runtime.compilation.turns import turn
+with turn(sys.argv[1], "loop"):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no locks")
+def test_processes_take_turns(tmp_path):
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    other = subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], **pipes)
+    assert other.stdout.readline() == "held\n"
+    start = time.monotonic()
+    with turn(tmp_path, "another loop"):
+        free = time.monotonic() - start
+    with turn(tmp_path, "loop", most=0.5):  # it may have been stopped for good
+        waited = time.monotonic() - start - free
+    other.communicate("")
+    assert free < 0.4 < waited
+    start = time.monotonic()
+    with turn(tmp_path, "loop"):
+        assert time.monotonic() - start < 5
+
+
+def test_without_a_folder_nobody_waits(tmp_path):
+    with turn(tmp_path / "none", "loop"):
+        pass
+
+
 @pytest.fixture(scope="module")
 def warm(tmp_path_factory):
     """Compile everything once, about two minutes; return the folder of the cache and what was printed."""
@@ -200,7 +274,7 @@ def test_warmup_command(warm):
 FITS = """
 import numpy as np
 import isinglass as ig
-from isinglass.runtime.compilation.progress import Count
+from isinglass.runtime.compilation.jit import Count
 rng = np.random.default_rng(0)
 X, Y = rng.normal(size=(4, 12, 11, 2)), rng.integers(0, 2, (4, 12, 11))
 for crf in (ig.GridCRF(max_iter=3), ig.GridCRF(iterations=4, loss="ucl", max_iter=3)):
@@ -226,14 +300,14 @@ def test_the_usual_fits_compile_nothing_after_warmup(warm):
 def test_warmup_counts_in_one_way(warm):
     cache, first = warm
     second = python(WARM, cache, NUMBA_CACHE_DIR=str(cache)).stdout.split()
-    assert first[:2] == [str(ALWAYS["warmup"]), "0"]
-    assert second[:2] == ["0", str(ALWAYS["warmup"])]
+    assert first[1] == second[0] == "0"
+    assert second[1] == first[0]
 
 
 COUNTED = """
 import isinglass as ig
 from isinglass import warming
-from isinglass.runtime.compilation.progress import Count
+from isinglass.runtime.compilation.jit import Count
 warming._steps = lambda: iter([(f"step {i}", run) for i, run in enumerate([warming._features, warming._gaussian])])
 done = ig.warmup()
 print(done.compiled, done.loaded, Count.ready)
@@ -241,23 +315,13 @@ print(done.compiled, done.loaded, Count.ready)
 
 
 def test_loops_are_counted_once_and_without_their_parts(tmp_path):
-    """From an empty cache all are compiled, from a full one all are loaded: the same number, that of the progress."""
+    """From an empty cache all are compiled, from a full one all are loaded: the same number."""
     first, second = (
         list(map(int, python(COUNTED, tmp_path, NUMBA_CACHE_DIR=str(tmp_path)).stdout.split())) for _ in range(2)
     )
     assert first[0] > 1
     assert first == [first[2], 0, first[2]]
     assert second == [0, first[2], first[2]]
-
-
-def test_what_the_helper_compiled_meanwhile_counts_as_compiled(monkeypatch):
-    counter = counting.Counter()
-    monkeypatch.setattr(counting.Count, "compiled", counting.Count.compiled + 3)
-    monkeypatch.setattr(counting.Count, "ready", counting.Count.ready + 10)
-    monkeypatch.setattr(counting, "_written_since", lambda moment: 5 * (moment == counter.moment))
-    assert counter.loops() == (8, 2)
-    monkeypatch.setattr(counting, "_written_since", lambda _: 20)  # parts that are loops elsewhere
-    assert counter.loops() == (10, 0)
 
 
 PARTS = """
@@ -424,81 +488,6 @@ def test_callers_get_no_copy_of_code_apart(tmp_path):
     code = "import numpy as np, loops; loops.one(np.zeros(3)); (c,) = loops.one.overloads.values()\n"
     code += "print(*sorted({f.name.split('loops')[1][1:4] for f in c.library.get_defined_functions()}))"
     assert python(code, tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "other")).stdout == "one\n"
-
-
-def test_each_loop_that_is_compiled_is_told_with_its_number(tmp_path):
-    (tmp_path / "loops.py").write_text(PARTS)
-    code = """
-import loops
-from isinglass.runtime.compilation.progress import telling
-said = []
-with telling(said.append):
-    loops.one(3), loops.one(4), loops.two(3), loops.two(0.5)
-loops.one(0.5)
-print(*(text or "end" for text in said), sep="; ")
-"""
-    where = {"NUMBA_CACHE_DIR": str(tmp_path / "chosen")}
-    said = [f"compiling, once: {text} so far; end" for text in ("1 loop", "2 loops", "3 loops")]  # parts do not count
-    assert python(code, tmp_path, **where).stdout.strip() == "; ".join(said)
-    assert python(code, tmp_path, **where).stdout == "\n"  # of what is loaded nothing is said
-
-
-def test_of_work_that_was_counted_the_words_say_how_many_loops_it_needs(tmp_path):
-    """Loops that are found in the cache count, those of earlier work do not; beyond the table nothing is promised."""
-    (tmp_path / "loops.py").write_text(PARTS)
-    code = """
-import loops
-from isinglass.runtime.compilation import loop_counts
-from isinglass.runtime.compilation.progress import telling, working
-loop_counts.ALWAYS["known"], loop_counts.USUALLY["guessed"] = 2, 3
-loops.one(1j)
-with telling(lambda text: text and print(text)):
-    for name in {names}:
-        with working(name), working("demo"):
-            loops.one(3), loops.two(3), loops.two(0.5)
-"""
-    where = {"NUMBA_CACHE_DIR": str(tmp_path / "chosen")}
-    python("import loops; loops.one(3)", tmp_path, **where)
-    said = python(code.format(names=["known"]), tmp_path, **where).stdout.splitlines()
-    assert said == ["compiling, once: 2 of 2", "compiling, once: 3 loops so far"]
-    where["NUMBA_CACHE_DIR"] = str(tmp_path / "other")
-    said = python(code.format(names=["guessed"]), tmp_path, **where).stdout.splitlines()
-    assert said == [f"compiling, once: {n} of about 3" for n in (1, 2, 3)]
-
-
-ONE_LINE = """
-import os, sys
-class OneLine:
-    def write(self, text):
-        os.write(1, text.encode())
-        if text.endswith("\\n"):
-            os._exit(0)
-sys.stdout = OneLine()
-"""
-
-
-def test_training_that_is_verbose_tells_of_loops(tmp_path):
-    """The first line comes before the first loop is compiled; training ends with it, as it would say more of that."""
-    code = """
-import numpy as np, isinglass as ig
-ig.ChainCRF(max_iter=1, tol=1e9, verbose={verbose}).fit([np.eye(3)] * 2, [np.array([0, 1, 0])] * 2)
-"""
-    said = python(ONE_LINE + code.format(verbose=True), tmp_path, NUMBA_CACHE_DIR=str(tmp_path)).stdout
-    assert said == f"compiling, once: 1 of about {USUALLY['fit ChainCRF cl']}\n"
-
-
-def test_training_that_is_not_verbose_does_not(tmp_path):
-    """A loop of the callback is compiled while it trains."""
-    (tmp_path / "loops.py").write_text(PARTS)
-    code = """
-import numpy as np, isinglass as ig, loops
-crf = ig.ChainCRF(max_iter=1, callback=lambda progress: loops.one(3) == 0, verbose={verbose})
-crf.fit([np.eye(3)] * 2, [np.array([0, 1, 0])] * 2)
-assert loops.one.stats.cache_misses
-"""
-    assert python(code.format(verbose=False), tmp_path).stdout == ""
-    (tmp_path / "loops.py").write_text(PARTS + "# changed")
-    assert "compiling, once: " in python(code.format(verbose=True), tmp_path).stdout
 
 
 def test_loops_of_complex_numbers_are_compiled_without_vectors(tmp_path):

@@ -50,9 +50,6 @@ from isinglass.models.chain.attributes import StateFeatures
 from isinglass.models.chain.model import SequenceModel, Sequences
 from isinglass.models.products import times
 from isinglass.potentials import Potentials
-from isinglass.runtime.compilation.counting import Counter
-from isinglass.runtime.compilation.helper import helping
-from isinglass.runtime.compilation.progress import working
 
 Step = tuple[str, Callable[[], object]]
 
@@ -67,7 +64,7 @@ class Warmth:
         The elapsed time.
     compiled, loaded : int
         The number of loops that were compiled, and of those that were in the cache before. A loop counts once for each
-        types of its arguments, as in the progress. With two or more processors, a second process compiles some.
+        types of its arguments.
     folders : tuple of Path
         The folders of the cache; empty if no folder is writable.
     """
@@ -97,23 +94,17 @@ def warmup(progress: Progress | None = None) -> Warmth:
     >>> ig.warmup().compiled  # doctest: +SKIP
     0
     """
-    from isinglass.runtime.compilation.jit import cache_folders
+    from isinglass.runtime.compilation.jit import Count, cache_folders
 
-    start, counter = time.perf_counter(), Counter()
+    start, compiled, ready = time.perf_counter(), Count.compiled, Count.ready
     steps = list(_steps())
-    with no_convergence_warnings(), working("warmup"), helping(f"{__name__}:run_from_the_end"):
+    with no_convergence_warnings():
         for i, (name, run) in enumerate(steps):
             if progress is not None:
                 progress(name, i / len(steps))
             run()
-    return Warmth(time.perf_counter() - start, *counter.loops(), tuple(cache_folders()))
-
-
-def run_from_the_end() -> None:
-    """Do the steps of `warmup`, the last one first; see `isinglass.runtime.compilation.helper`."""
-    with no_convergence_warnings():
-        for _, run in reversed(list(_steps())):
-            run()
+    compiled, ready = Count.compiled - compiled, Count.ready - ready
+    return Warmth(time.perf_counter() - start, compiled, ready - compiled, tuple(cache_folders()))
 
 
 def _steps() -> Iterator[Step]:

@@ -16,7 +16,7 @@ import isinglass as ig
 from isinglass.cli.report import ProgressBar, ProgressLines, Silence, progress_on_stderr
 from isinglass.inference import ALGORITHMS, Brute, Cost, Facts
 from isinglass.io import read_map, read_mar, read_pr
-from isinglass.runtime.compilation.progress import tell
+from isinglass.runtime.compilation.jit import Count
 
 LOG_10 = math.log(10)
 
@@ -273,28 +273,12 @@ def test_progress_lines(capsys):
     assert progress.last == "iteration 1"
 
 
-def test_progress_while_loops_are_compiled(capsys, monkeypatch):
-    with ProgressLines(every=0.0) as progress:
-        tell("compiling, once: 7 of 22")
-        tell("")
-    tell("compiling, once: 8 of 22")  # nobody listens any more
-    assert capsys.readouterr().err == "isinglass: compiling, once: 7 of 22\n"
-    assert progress.last == ""
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    with ProgressBar(delay=0.0) as progress:
-        time.sleep(0.2)
-        progress("training", 0.25)
-        tell("compiling, once: 1 of 22")
-        time.sleep(0.2)
-        assert "compiling, once: 1 of 22" in capsys.readouterr().err
-        tell("")
-        time.sleep(0.2)
-    err = capsys.readouterr().err
-    assert "training" in err
-    assert "compiling" not in err
-    with Silence():
-        tell("compiling")
-    assert capsys.readouterr().err == ""
+def test_quiet_commands_do_not_say_that_they_compile(monkeypatch):
+    monkeypatch.setattr(Count, "told", False)
+    progress_on_stderr(quiet=False)
+    assert not Count.told
+    progress_on_stderr(quiet=True)
+    assert Count.told
 
 
 def test_map_solvers(command, model):

@@ -21,11 +21,9 @@ from isinglass.estimators import GridCRF
 from isinglass.inference import Algorithm, BeliefPropagation, Result, TreeReweighted, infer
 from isinglass.learning.optimizers import Lbfgs
 from isinglass.models import grid_model
-from isinglass.runtime.compilation.helper import helping, processors
-from isinglass.runtime.compilation.progress import working
 from isinglass.runtime.interrupts import ending_all
 from isinglass.typing import Array, FloatArray, JsonObject
-from isinglass.validation import whole_number
+from isinglass.validation import jobs_of, whole_number
 
 NOISE = 0.5
 TEST_IMAGES = 5  # of each digit
@@ -88,8 +86,6 @@ class _Selected(NamedTuple):
 
 
 @ending_all()
-@working("demo")
-@helping(f"{__name__}:compile_from_the_end")
 def train_demo(images: int = 3, iterations: int = 20, progress: Callable[[str, float], None] | None = None) -> Demo:
     """Train four methods on few noisy digits, and test them on others.
 
@@ -104,7 +100,7 @@ def train_demo(images: int = 3, iterations: int = 20, progress: Callable[[str, f
     """
     count = whole_number(images, "images", 1)
     most = whole_number(iterations, "iterations", 1)
-    data, threads = noisy_digits(NOISE, count, TEST_IMAGES), min(THREADS, processors())
+    data, threads = noisy_digits(NOISE, count, TEST_IMAGES), min(THREADS, jobs_of(-1))
     columns: list[tuple[str, Array]] = [("truth", data.Y_test[:9]), ("input", data.X_test[:9, :, :, 1])]
     rows = [DemoRow("noisy input", float((data.X_test[..., 1] != data.Y_test).mean()), None, 0.0)]
     found: dict[str, _Selected] = {}
@@ -124,14 +120,6 @@ def train_demo(images: int = 3, iterations: int = 20, progress: Callable[[str, f
         f"Few images and iterations, to be quick; 'isinglass reproduce digits' takes 90 of each and trains to the end"
     )
     return Demo(title, note, rows, columns)
-
-
-def compile_from_the_end() -> None:
-    """Compile what the methods need, the last one first; see `isinglass.runtime.compilation.helper`."""
-    data = noisy_digits(NOISE, 1, 1)
-    X, Y = data.X[:2], data.Y[:2]
-    for name in reversed(NAMES):
-        _predict(name, _train(name, X, Y, 1e-3, 1), X)
 
 
 def _select(name: str, X: FloatArray, Y: Array, most: int, start: _Selected | None, n_jobs: int) -> _Selected:

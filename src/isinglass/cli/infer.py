@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from isinglass.cli.options import Commands, add_command, add_json, add_model, add_quiet, memory_bytes
 from isinglass.cli.report import Silence, check_writable, emit, json_text, progress_on_stderr, say
 from isinglass.errors import InputError, require
-from isinglass.runtime.compilation.progress import working
 
 if TYPE_CHECKING:
     from isinglass.inference import Algorithm, Assignment, Cost, Info, Result, Solver
@@ -95,7 +94,7 @@ def run(arguments: argparse.Namespace) -> None:
         options["beliefs"] = False  # log Z alone
     answer_to = _most_probable if arguments.task == "MAP" else _beliefs
     bounded = algorithm is None or not _iterates(algorithm) or arguments.iterations is not None
-    with progress_on_stderr(arguments.quiet, bounded) as progress, working(_work(algorithm, arguments.task)):
+    with progress_on_stderr(arguments.quiet, bounded) as progress:
         answer = answer_to(potentials, algorithm, arguments.task, options, progress)
     head = {"model": arguments.model, "task": arguments.task, "n_observed": len(potentials.evidence)}
     remedy = "name another algorithm, or give --json"
@@ -122,12 +121,6 @@ def _algorithm(name: str | None, task: str) -> Chosen | None:
         expected = f"one that {does}, for --task {task} ({', '.join(map(repr, able))})"
         raise InputError("--algorithm", expected, repr(name))
     return ALGORITHMS[name]
-
-
-def _work(algorithm: Chosen | None, task: str) -> str:
-    """Name the work, for `isinglass.runtime.compilation.loop_counts`."""
-    name = "exact" if algorithm is None else algorithm.name
-    return f"MAP {name}" if task == "MAP" else f"infer {name}"
 
 
 def _serves(cls: type[Algorithm], task: str) -> bool:

@@ -16,7 +16,6 @@ from io import UnsupportedOperation
 from typing import TYPE_CHECKING, Any, Self
 
 from isinglass.errors import CacheWarning, ConvergenceWarning, InputError, SearchWarning
-from isinglass.runtime.compilation.progress import telling
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -208,19 +207,14 @@ class Silence:
     last = ""
 
     def __enter__(self) -> Self:
-        self._told = telling(self.compiling)
-        self._told.__enter__()
         return self
 
     def __call__(self, stage: str, fraction: float) -> None:
         """Report that a fraction of a stage is done."""
         self.last = stage
 
-    def compiling(self, text: str) -> None:
-        """Report that a loop is compiled, the first, second, ...; or, by an empty text, that this is over."""
-
     def __exit__(self, *error: object) -> None:
-        self._told.__exit__(None, None, None)
+        """Show nothing more."""
 
 
 class ProgressLines(Silence):
@@ -238,16 +232,8 @@ class ProgressLines(Silence):
     def __call__(self, stage: str, fraction: float) -> None:
         """Print the stage if a line is due."""
         super().__call__(stage, fraction)
-        self._say(stage)
-
-    def compiling(self, text: str) -> None:
-        """Print that loops are compiled if a line is due."""
-        if text:
-            self._say(text)
-
-    def _say(self, text: str) -> None:
         if time.monotonic() >= self._due:
-            say(text)
+            say(stage)
             self._due = time.monotonic() + self._every
 
 
@@ -280,12 +266,7 @@ class ProgressBar(Silence):
             self._progress.refresh()
             self._drawn = time.monotonic()
 
-    def compiling(self, text: str) -> None:
-        """Show that loops are compiled in place of the stage."""
-        self._progress.update(self._task, description=text or self.last or _FIRST)
-
     def __exit__(self, *error: object) -> None:
-        super().__exit__(*error)
         self._timer.cancel()
         self._timer.join()
         if self._shown:
@@ -299,6 +280,9 @@ class ProgressBar(Silence):
 def progress_on_stderr(quiet: bool, bounded: bool = True) -> Silence:
     """Return a bar for a terminal, lines now and then for anything else, silence where it is wanted."""
     if quiet:
+        from isinglass.runtime.compilation.jit import Count
+
+        Count.told = True  # that it compiles
         return Silence()
     return ProgressBar(bounded) if sys.stderr.isatty() else ProgressLines()
 

@@ -35,24 +35,10 @@ from isinglass.learning.training.stages import (
     train_stages,
 )
 from isinglass.removed import RemovedOptions, refuse_removed_options
-from isinglass.runtime.compilation.progress import printing, working
 from isinglass.runtime.sklearn_base import BaseEstimator, NotFittedError
 from isinglass.typing import FloatArray
 
 SAMPLED = "gradients by sampling have no test of convergence: compare runs with other seeds, or raise max_iter"
-
-
-def work_of(estimator: Any) -> str:
-    """Name a training by its choices, for `isinglass.runtime.compilation.loop_counts`.
-
-    Examples
-    --------
-    >>> from isinglass.estimators import GridCRF
-    >>> work_of(GridCRF("trw", loss="cl"))
-    'fit GridCRF trw cl'
-    """
-    chosen = (getattr(estimator, name, None) for name in ("method", "inference", "loss"))
-    return " ".join(["fit", type(estimator).__name__, *(str(getattr(c, "name", c)) for c in chosen if c is not None)])
 
 
 class Estimator(RemovedOptions, BaseEstimator):  # type: ignore[misc]
@@ -89,7 +75,7 @@ class Estimator(RemovedOptions, BaseEstimator):  # type: ignore[misc]
         Called with the progress of each iteration; training ends if it returns True.
     verbose : bool
         Print each iteration: objective, gradient norm, iterations of inference, and the share of examples that
-        converged. Also print when loops are compiled (once on a machine).
+        converged.
 
     Attributes
     ----------
@@ -180,10 +166,6 @@ class Estimator(RemovedOptions, BaseEstimator):  # type: ignore[misc]
 
     def _train(self, *data: Any) -> Self:
         """Learn the parameters from the arguments of `fit`, which calls this, in one stage or in several."""
-        with working(work_of(self)), printing(self.verbose):
-            return self._train_in_stages(*data)
-
-    def _train_in_stages(self, *data: Any) -> Self:
         warm = bool(self.warm_start) and hasattr(self, "theta_")
         stages = stages_of(self, from_zero=not warm)
         problems = problems_of(self, stages, *data)

@@ -16,7 +16,6 @@ from isinglass.inference.assignment import Assignment
 from isinglass.inference.evidence import checked
 from isinglass.inference.map import solver as map_solver
 from isinglass.inference.map.solver import SOLVERS, Solver
-from isinglass.inference.rehearsal import rehearsing
 from isinglass.inference.result import Result
 from isinglass.potentials import Potentials
 from isinglass.registry import did_you_mean
@@ -97,8 +96,7 @@ def infer(
         chosen = make(chosen, {k: v for k, v in stopping.items() if k in known})
     chosen = threaded(chosen, n_jobs)
     start = time.perf_counter()
-    with rehearsing(chosen, stages, bool(tape)):
-        result = chosen.run_stages(stages, progress, tape, init)
+    result = chosen.run_stages(stages, progress, tape, init)
     info = replace(result.info, seconds=time.perf_counter() - start)
     if complaint := chosen.complaint(info):
         warn_of_convergence(complaint, stacklevel=2)

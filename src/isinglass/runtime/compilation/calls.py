@@ -50,13 +50,10 @@ class Calls:
         return loop(*arguments)
 
     def _keep(self, loop: Any, arguments: tuple[object, ...]) -> None:
-        """Keep the code for such arguments, if there is some."""
+        """Keep the code for such arguments."""
         key = loop, kind(arguments)
         if key not in _code:
-            found = loop.overloads.get(tuple(map(loop.typeof_pyval, arguments)))
-            if found is None:
-                return
-            _code[key] = found.entry_point
+            _code[key] = loop.overloads[tuple(map(loop.typeof_pyval, arguments))].entry_point
         self._kept[loop] = _code[key]
 
 

@@ -22,6 +22,7 @@ import gc
 import hashlib
 import re
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -32,19 +33,29 @@ from typing import Any, Literal
 
 from isinglass.errors import CacheWarning, MissingDependencyError
 from isinglass.runtime.compilation import parts
-from isinglass.runtime.compilation.helper import call_for_help
-from isinglass.runtime.compilation.progress import Count, begins, tell
 from isinglass.runtime.compilation.shortcuts import shortcuts
-from isinglass.runtime.compilation.turns import is_taken, turn
+from isinglass.runtime.compilation.turns import turn
 from isinglass.runtime.interrupts import not_lost
 
 Function = Callable[..., Any]
 Passes = Literal["full", "joined", "light"]
 
+PATIENCE = 2.0  # seconds of compilation without a word
+LINE = "isinglass: compiling inner loops, once on this machine; later runs load them"
+
 _NO_ENTRY = {"no_cpython_wrapper": True}  # for functions that loops call
 _KERNELS: list[Any] = []
-_rehearsals: list[list[tuple[Any, Any]]] = []
 _under_way: list[None] = []  # one for a loop that is compiled or loaded, and for each part within
+
+
+class Count:
+    """Loops of this process: those that it compiled, and all that it got ready, compiled or loaded; without parts.
+
+    Also the seconds of compilation, and whether the line about them was said.
+    """
+
+    compiled = ready = 0
+    seconds, told = 0.0, False
 
 
 def compiled(function: Function) -> Function:
@@ -126,38 +137,6 @@ def cache_folders() -> list[Path]:
     return sorted({Path(k.stats.cache_path) for k in _KERNELS if k.stats.cache_path is not None})
 
 
-def is_compiling(kernel: Any, types: Any) -> bool:
-    """Tell whether another process compiles a loop for such arguments, into the same cache."""
-    folder = kernel.stats.cache_path
-    return folder is not None and is_taken(folder, _name(kernel, types))
-
-
-@contextmanager
-def rehearsal() -> Iterator[list[tuple[Any, Any]]]:
-    """Let no loop run; list those that are called, each with the types of its arguments.
-
-    What they should have written is arbitrary then, and they return None.
-    """
-    noted: list[tuple[Any, Any]] = []
-    _rehearsals.append(noted)
-    for kernel in _KERNELS:
-        kernel._compile_for_args = partial(_note, kernel)
-    try:
-        yield noted
-    finally:
-        _rehearsals.remove(noted)
-        for kernel in _KERNELS:
-            del kernel._compile_for_args
-
-
-def _note(kernel: Any, *arguments: Any) -> Function:
-    """Note a call; return what is done in its place."""
-    call = kernel, tuple(map(kernel.typeof_pyval, arguments))
-    if call not in _rehearsals[-1]:
-        _rehearsals[-1].append(call)
-    return lambda *_: None
-
-
 def _jit(function: Function, passes: Passes = "full", kind: parts.Kind = "whole", **options: bool) -> Function:
     njit: Any = require_numba().njit
     kernel = njit(error_model="numpy", nogil=True, _nrt=False, no_cfunc_wrapper=True, **options)(function)
@@ -172,8 +151,6 @@ def _jit(function: Function, passes: Passes = "full", kind: parts.Kind = "whole"
     if not _KERNELS:
         _announce_first_compilation()
     _KERNELS.append(kernel)
-    if _rehearsals:
-        kernel._compile_for_args = partial(_note, kernel)
     return kernel  # type: ignore[no-any-return]
 
 
@@ -233,20 +210,16 @@ def _undisturbed(kernel: Any, signature: Any) -> Iterator[None]:
 
     Only for the loop that Python calls: those that it calls in turn are its parts.
     """
-    folder = kernel.stats.cache_path
     if not gc.isenabled():  # this is a part, or the user has no collection at all
         yield
         return
+    folder, name = kernel.stats.cache_path, f"{kernel.__qualname__}{signature}"
     gc.disable()
     try:
-        with not_lost(), nullcontext() if folder is None else turn(folder, _name(kernel, signature)), shortcuts():
+        with not_lost(), nullcontext() if folder is None else turn(folder, name), shortcuts():
             yield
     finally:
         gc.enable()
-
-
-def _name(kernel: Any, signature: Any) -> str:
-    return f"{kernel.__qualname__}{signature}"
 
 
 def _passes_for(passes: Passes, signature: Any, full: Function) -> Function:
@@ -339,27 +312,37 @@ def _source(module: str) -> bytes:
 def _announce_first_compilation() -> None:
     """Say, when the first loop is compiled and not loaded, where it goes if that is not beside the source.
 
-    Let others know of this loop and of all further ones.
+    Count this loop and all further ones, and the seconds that they take.
     """
     from numba.core import event
 
     class Listener(event.Listener):
+        began = 0.0
+
         def on_start(self, happened: Any) -> None:
             kernel = happened.data["dispatcher"]
             if kernel not in _KERNELS or len(_under_way) > 1:  # a part of another one
                 return
             if Count.compiled == 0:
                 _say_where(kernel)
-            if kernel.stats.cache_path is not None:
-                call_for_help()
-            begins()
+            Count.compiled += 1
+            self.began = time.monotonic()
 
         def on_end(self, happened: Any) -> None:
             if happened.data["dispatcher"] in _KERNELS and len(_under_way) == 1:
-                tell("")
+                _tell(time.monotonic() - self.began)
 
     register: Any = event.register
     register("numba:compile", Listener())
+
+
+def _tell(seconds: float) -> None:
+    """Say one line on stderr after some seconds of compilation, where somebody looks: a terminal, a notebook."""
+    Count.seconds += seconds
+    watched = "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty())
+    if Count.seconds > PATIENCE and watched and not Count.told:
+        Count.told = True
+        print(LINE, file=sys.stderr, flush=True)
 
 
 def _say_where(kernel: Any) -> None:

@@ -37,22 +37,6 @@ def turn(folder: str | os.PathLike[str], name: str, most: float = 60.0) -> Itera
         os.close(file)  # and with it the lock
 
 
-def is_taken(folder: str | os.PathLike[str], name: str) -> bool:
-    """Tell whether another process has its turn."""
-    file = _open(folder)
-    if file is None:
-        return False
-    try:
-        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _byte(name))
-    except (BlockingIOError, PermissionError):
-        return True
-    except OSError:  # a file system without locks
-        return False
-    finally:
-        os.close(file)
-    return False
-
-
 def _open(folder: str | os.PathLike[str]) -> int | None:
     """Open the file of locks; None where there is none, because the folder cannot be written or is not there yet."""
     try:
