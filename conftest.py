@@ -1,5 +1,6 @@
 """Tests that compare bits are marked as such: `pytest -m bits` runs them, under several kernels in `make portable`."""
 
+import doctest
 import functools
 import gc
 import inspect
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 from _pytest.doctest import DoctestModule
 
+from isinglass.errors import MissingDependencyError
+
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # processes that tests start would compile all modules, each time
 if "PYTEST_XDIST_WORKER" in os.environ:
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):  # before they are loaded; threads would wait
@@ -18,6 +21,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in what shells start in the background; it is inherited
     signal.signal(signal.SIGINT, signal.default_int_handler)
 gc.disable()  # until everything is collected
+OPTIONAL = {"arviz", "matplotlib", "networkx", "ortools", "pandas", "pyamg", "pytoulbar2"}  # packages of the extras
 EXACT = ({"array_equal"}, {"assert_array_equal"}, {"tobytes"}, {"view", "int64"})  # names that a test uses
 
 
@@ -31,7 +35,18 @@ def pytest_collect_file(file_path):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):
-    """Write the test into the file that ISINGLASS_LONG_TESTS names if it takes over 2 s and has no marker `long`."""
+    """Skip what needs an optional package that is not installed; name a test that takes long in a file (see below)."""
+    try:
+        return (yield from _timed(item))
+    except (ImportError, doctest.UnexpectedException) as error:  # MissingDependencyError is an ImportError
+        cause = error.exc_info[1] if isinstance(error, doctest.UnexpectedException) else error
+        if isinstance(cause, MissingDependencyError) or getattr(cause, "name", None) in OPTIONAL:
+            pytest.skip(str(cause))
+        raise
+
+
+def _timed(item):
+    """Write a test that takes over 2 s, and has no marker `long`, into the file that ISINGLASS_LONG_TESTS names."""
     file = os.environ.get("ISINGLASS_LONG_TESTS")
     if file is None or item.get_closest_marker("long") or item.get_closest_marker("slow"):
         return (yield)
