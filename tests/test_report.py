@@ -5,7 +5,7 @@ import pytest
 from sklearn import metrics as sk
 
 import isinglass as ig
-from isinglass.metrics import brier_score, calibration_error, multilabel_scores, reliability, report
+from isinglass.metrics import brier_score, calibration_error, reliability, report
 
 RNG = np.random.default_rng(0)
 TRUTH = RNG.integers(0, 4, (6, 5, 7))
@@ -87,20 +87,6 @@ def test_coverage_of_lists():
     ]
     found = report(Y, [listed[0][0] for listed in lists], n_best=lists)
     assert found.coverage == pytest.approx([1 / 3, 2 / 3, 2 / 3])
-
-
-def test_sets_of_labels_are_those_of_scikit_learn():
-    Y, P = RNG.integers(0, 2, (2, 40, 6))
-    found = multilabel_scores(Y, P)
-    assert found.hamming_loss == pytest.approx(sk.hamming_loss(Y, P))
-    assert found.subset_accuracy == pytest.approx(sk.accuracy_score(Y, P))
-    assert found.micro_f1 == pytest.approx(sk.f1_score(Y, P, average="micro"))
-    assert found.macro_f1 == pytest.approx(sk.f1_score(Y, P, average="macro"))
-    assert found.f1 == pytest.approx(sk.f1_score(Y, P, average=None))
-    with pytest.raises(ig.InputError, match="Y_pred: expected 0 and 1"):
-        multilabel_scores(Y, P + 1)
-    with pytest.raises(ig.InputError, match="as Y_true"):
-        multilabel_scores(Y, P[:, :3])
 
 
 def test_pictures_of_reports():

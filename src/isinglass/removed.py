@@ -87,6 +87,9 @@ REMOVED: dict[str, str] = {
     "Wolff(threads=)": "use n_jobs=",
     "ParallelTempering(threads=)": "use n_jobs=",
     "AnnealedImportance(threads=)": "use n_jobs=",
+    # scores
+    "isinglass.metrics.multilabel_scores": "use scikit-learn's f1_score, jaccard_score and hamming_loss",
+    "isinglass.metrics.MultiLabelScores": "use scikit-learn's f1_score, jaccard_score and hamming_loss",
     # belief propagation
     "BeliefPropagation(dtype=)": "messages are float64",
     "TreeReweighted(weight_steps=)": "use weights=None, the probabilities of uniform spanning trees",

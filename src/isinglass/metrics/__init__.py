@@ -2,13 +2,12 @@
 
 from isinglass.metrics.calibration import Reliability, brier_score, calibration_error, reliability
 from isinglass.metrics.f_measure import f_measure
-from isinglass.metrics.multilabel import MultiLabelScores, multilabel_scores
 from isinglass.metrics.report import ClassScores, Report, mean_iou, report
 from isinglass.metrics.spans import SpanScores, sequence_accuracy, span_f1, span_scores, spans
+from isinglass.removed import missing_attribute
 
 __all__ = [
     "ClassScores",
-    "MultiLabelScores",
     "Reliability",
     "Report",
     "SpanScores",
@@ -16,7 +15,6 @@ __all__ = [
     "calibration_error",
     "f_measure",
     "mean_iou",
-    "multilabel_scores",
     "reliability",
     "report",
     "sequence_accuracy",
@@ -24,3 +22,5 @@ __all__ = [
     "span_scores",
     "spans",
 ]
+
+__getattr__ = missing_attribute(__name__)

@@ -1,17 +1,14 @@
 """One report on predictions: labels, whole examples, classes, confusions, spans, confidences, n-best lists.
 
-For a class k with n_kk right, n_k. true and n_.k predicted labels:
-
-    precision = n_kk / n_.k,   recall = n_kk / n_k.,   F1 = 2 n_kk / (n_k. + n_.k),   IoU = n_kk / (n_k. + n_.k - n_kk)
-
-Means over classes ("macro") go over classes that are true or predicted somewhere. Labels that are not observed (-1
-among numbers, None) count nowhere.
+Scores of labels are those of scikit-learn over all examples together; IoU is its Jaccard score. Means over classes
+("macro") go over classes that are true or predicted somewhere. Labels that are not observed (-1 among numbers, None)
+count nowhere.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, fields
 from html import escape
 from itertools import chain
 from typing import Any
@@ -37,6 +34,9 @@ class ClassScores:
     f1: float
     iou: float
     support: int
+
+
+_COLUMNS = [column.name for column in fields(ClassScores)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,7 +77,7 @@ class Report:
     brier: float | None = None
     log_loss: float | None = None
     reliability: Reliability | None = None
-    coverage: FloatArray | None = field(default=None)
+    coverage: FloatArray | None = None
 
     @property
     def hamming_loss(self) -> float:
@@ -121,9 +121,8 @@ class Report:
 
     def to_frame(self) -> Any:
         """Return the scores of classes as a pandas DataFrame."""
-        rows = [[s.precision, s.recall, s.f1, s.iou, s.support] for s in self.per_class.values()]
-        columns = ["precision", "recall", "f1", "iou", "support"]
-        return pandas_for("to_frame").DataFrame(rows, index=list(self.per_class), columns=columns)
+        rows = [astuple(scores) for scores in self.per_class.values()]
+        return pandas_for("to_frame").DataFrame(rows, index=list(self.per_class), columns=_COLUMNS)
 
     def confusion_frame(self) -> Any:
         """Return the confusion matrix as a pandas DataFrame: rows are true, columns predicted."""
@@ -132,11 +131,13 @@ class Report:
     def __str__(self) -> str:
         parts = [f"{self.n_labels} labels in {self.n_examples} examples"]
         parts += [f"{name.replace('_', ' '):20s} {value:.4f}" for name, value in self.summary().items()]
-        parts += ["", *_class_lines(self.per_class)]
+        parts += ["", *_lines("class", _COLUMNS, {str(k): list(astuple(s)) for k, s in self.per_class.items()})]
         if self.spans is not None:
-            parts += ["", *_span_lines(self.spans)]
+            rows = {k or "all": [s.precision, s.recall, s.f1, s.true] for k, s in self.spans.items()}
+            parts += ["", *_lines("spans", ["precision", "recall", "f1", "support"], rows)]
         if len(self.classes) <= MOST_CLASSES:
-            parts += ["", *_confusion_lines(self)]
+            counts = dict(zip(map(str, self.classes), self.confusion.tolist(), strict=True))
+            parts += ["", *_lines("true / predicted", [name[:14] for name in counts], counts)]
         return "\n".join(parts)
 
     def __repr__(self) -> str:
@@ -190,21 +191,15 @@ def report(
         require(len(one) == len(two), f"P[{i}]", f"{len(one)} labels, as Y[{i}]", f"{len(two)}")
     known = _classes(truth, guess, classes)
     number = {label: k for k, label in enumerate(known)}
-    lengths = np.array([len(labels) for labels in truth])
     true, found = (_codes(labels, number, name) for labels, name in ((truth, "Y"), (guess, "P")))
     seen = true >= 0
     require(seen.any(), "Y", "at least one observed label", "none")
-    confusion = np.bincount(true[seen] * len(known) + found[seen], minlength=len(known) ** 2).reshape(len(known), -1)
-    right = (true == found) | ~seen
-    ends = np.cumsum(lengths)
-    exact = float(np.mean([right[a:b].all() for a, b in zip(ends - lengths, ends, strict=True)]))
+    right = np.split((true == found) | ~seen, np.cumsum([len(labels) for labels in truth])[:-1])
     confident = {} if proba is None else _confidence(true, proba, len(known), bins)
     return Report(
-        accuracy=float(right[seen].mean()),
-        exact_match=exact,
+        exact_match=float(np.mean([one.all() for one in right])),
         classes=known,
-        per_class={label: _scores(confusion, k) for k, label in enumerate(known)},
-        confusion=confusion,
+        **_scores(true[seen], found[seen], known),
         n_labels=int(seen.sum()),
         n_examples=len(truth),
         spans=_spans(truth, guess, known),
@@ -277,16 +272,19 @@ def _codes(labels: list[list[Any]], number: dict[Any, int], argument: str) -> In
     return np.array(flat, np.int64)
 
 
-def _scores(confusion: IntArray, k: int) -> ClassScores:
-    right, true, guessed = int(confusion[k, k]), int(confusion[k].sum()), int(confusion[:, k].sum())
+def _scores(true: IntArray, found: IntArray, classes: list[Any]) -> dict[str, Any]:
+    """Return what scikit-learn says about numbers of classes."""
+    from sklearn import metrics
 
-    def share(a: float, b: float) -> float:
-        return a / b if b else 0.0
-
-    either = true + guessed
-    return ClassScores(
-        share(right, guessed), share(right, true), share(2 * right, either), share(right, either - right), true
-    )
+    of_each: Any = {"labels": np.arange(len(classes)), "average": None, "zero_division": 0.0}
+    precision, recall, f1, support = metrics.precision_recall_fscore_support(true, found, **of_each)
+    columns = (precision, recall, f1, metrics.jaccard_score(true, found, **of_each), support)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    return {
+        "accuracy": float(metrics.accuracy_score(true, found)),
+        "per_class": {label: ClassScores(*row) for label, row in zip(classes, rows, strict=True)},
+        "confusion": np.bincount(true * len(classes) + found, minlength=len(classes) ** 2).reshape(len(classes), -1),
+    }
 
 
 def _spans(truth: list[list[Any]], guess: list[list[Any]], known: list[Any]) -> dict[str | None, SpanScores] | None:
@@ -332,32 +330,10 @@ def _coverage(truth: list[list[Any]], n_best: Sequence[Any]) -> FloatArray:
     return np.asarray(np.maximum.accumulate(hits, axis=1).mean(axis=0), np.float64)
 
 
-def _class_lines(per_class: dict[Any, ClassScores]) -> list[str]:
-    width = max([len(str(label)) for label in per_class], default=0)
-    width = max(min(width, 24), 5)
-    lines = [f"{'class':{width}s}  precision  recall      f1     iou  support"]
-    for label, s in per_class.items():
-        name = str(label)[:width]
-        lines.append(f"{name:{width}s}  {s.precision:9.4f}  {s.recall:6.4f}  {s.f1:6.4f}  {s.iou:6.4f}  {s.support:7d}")
-    return lines
-
-
-def _span_lines(found: dict[str | None, SpanScores]) -> list[str]:
-    width = max(5, *(len(str(kind)) for kind in found))
-    lines = [f"{'spans':{width}s}  precision  recall      f1  support"]
-    for kind, s in found.items():
-        name = "all" if kind is None else kind
-        lines.append(f"{name:{width}s}  {s.precision:9.4f}  {s.recall:6.4f}  {s.f1:6.4f}  {s.true:7d}")
-    return lines
-
-
-def _confusion_lines(found: Report) -> list[str]:
-    names = [name if len(name) <= 14 else name[:13] + "…" for name in map(str, found.classes)]
-    width = max(len("true / predicted"), *(len(name) for name in names)) if names else 0
-    columns = [max(len(name), len(str(int(found.confusion[:, k].max())))) for k, name in enumerate(names)]
-    head = "  ".join(f"{name:>{w}s}" for name, w in zip(names, columns, strict=True))
-    lines = [f"{'true / predicted':{width}s}  {head}"]
-    for name, row in zip(names, found.confusion.tolist(), strict=True):
-        cells = "  ".join(f"{value:>{w}d}" for value, w in zip(row, columns, strict=True))
-        lines.append(f"{name:{width}s}  {cells}")
-    return lines
+def _lines(title: str, heads: Sequence[str], rows: dict[str, list[float]]) -> list[str]:
+    """Return a table in lines of text: names, then numbers under their heads."""
+    names = [name if len(name) <= 24 else name[:23] + "…" for name in rows]
+    texts = [[f"{value:.4f}" if isinstance(value, float) else str(value) for value in row] for row in rows.values()]
+    table = [[title, *heads], *([name, *row] for name, row in zip(names, texts, strict=True))]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return ["  ".join(f"{cell:{'>' if k else '<'}{widths[k]}s}" for k, cell in enumerate(line)) for line in table]
