@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from isinglass.estimators.estimator import Estimator
-from isinglass.graph.drawing.html import table
 from isinglass.runtime.pandas import pandas_for
 from isinglass.typing import FloatArray
 from isinglass.validation import whole_number
@@ -39,7 +38,7 @@ class Matrix(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation:
-    """The largest weights of a fitted estimator; ``print`` shows them, a notebook shows coloured tables.
+    """The largest weights of a fitted estimator; ``print`` and notebooks show them.
 
     Attributes
     ----------
@@ -79,38 +78,11 @@ class Explanation:
         return f"Explanation: the {self.top} strongest weights of each sign for {len(self.classes)} labels"
 
     def _repr_html_(self) -> str:
-        boxes = []
-        for label, listed in self.features.items():
-            shown = table(["weight", "feature"], [[w.weight, str(w.feature)] for w in listed], 2 * self.top)
-            boxes.append(f"<div><b>{escape(str(label))}</b>{shown}</div>")
-        tables = [f"<div><b>{escape(name)}</b>{coloured(matrix)}</div>" for name, matrix in self.matrices.items()]
-        return f'<div style="display:flex;gap:2em;flex-wrap:wrap">{"".join([*boxes, *tables])}</div>'
+        return f"<pre>{escape(str(self))}</pre>"
 
 
 def _of(kind: str) -> str:
     return "" if kind in ("transition", "edge") else f"  ({kind})"
-
-
-def coloured(matrix: Matrix) -> str:
-    """Return a table of weights whose cells are blue where positive, red where negative.
-
-    Examples
-    --------
-    >>> coloured(Matrix(np.array([[1.0, -1.0]]), ["a"], ["b", "c"])).count("<td")
-    2
-    """
-    largest = float(np.abs(matrix.values).max(initial=0.0)) or 1.0
-    head = "".join(f"<th>{escape(str(name))}</th>" for name in matrix.columns)
-    lines = []
-    for name, row in zip(matrix.rows, matrix.values.tolist(), strict=True):
-        cells = "".join(_coloured_cell(value, largest) for value in row)
-        lines.append(f"<tr><th>{escape(str(name))}</th>{cells}</tr>")
-    return f"<table><tr><th></th>{head}</tr>{''.join(lines)}</table>"
-
-
-def _coloured_cell(value: float, largest: float) -> str:
-    colour = "31,95,168" if value > 0 else "200,68,60"
-    return f'<td style="background:rgba({colour},{0.75 * abs(value) / largest:.3f})">{value:.2f}</td>'
 
 
 class Explained(Estimator):
