@@ -40,10 +40,10 @@ def test_a_junction_tree_shows_names(network) -> None:
         ig.cliques(network)
 
 
-def test_values_under_the_pointer_have_the_names_of_states(network) -> None:
+def test_the_page_of_a_trace_has_the_names_of_states(network) -> None:
     page = ig.trace(network, "bp", iterations=1).to_html()
-    assert "<title>bowel: ill: 0.010, well: 0.990</title>" in page
-    assert "<title>dog: out: " in page
+    assert "<td>bowel</td><td>ill 0.010, well 0.990</td>" in page
+    assert "<td>dog</td><td>out " in page
 
 
 def test_a_trace_refuses_limits_that_it_would_not_keep(network) -> None:

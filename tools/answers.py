@@ -72,7 +72,7 @@ SUBPACKAGES = ("learning.optimizers", "learning.markov", "learning.markov.priors
 
 def texts(prefixes: Sequence[str] = ALL) -> dict[str, list[str]]:
     """Return the public names of the library and of its subpackages, and the help of every command."""
-    modules = [m for name in ig.__all__ if hasattr(m := getattr(ig, name), "__path__")]
+    modules = [m for name in ig.__all__ if hasattr(m := getattr(ig, name), "__all__")]
     modules += [importlib.import_module(f"isinglass.{name}") for name in SUBPACKAGES]
     found = {f"names/{m.__name__}": sorted(m.__all__) for m in (ig, *modules)}
     parser = cli.build_parser()

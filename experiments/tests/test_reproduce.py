@@ -69,9 +69,9 @@ def test_report(command, tmp_path):
     options = ("--rows", "pixels", "--noise", "0.1,0.5", "--n-jobs", "1", "--quiet", "--report", tmp_path)
     assert command("reproduce", "digits", *options).code == 0
     page = (tmp_path / "index.html").read_text()
-    assert page.split("<script>")[0].count("<img") == 2 * 3 * 9
+    assert page.split("<script>")[0].count("<img") == 2 * 3  # a strip of nine pictures each
     assert "noise (%)" in page
-    assert re.findall(r'<span data-step="\d"[^>]*>(\d+)</span>', page) == ["10", "50"]
+    assert re.findall(r'<div data-step="\d"><p>(\d+)</p>', page) == ["10", "50"]
     assert visited([(page, 360, WIDTH)], tmp_path) == [360]
     (tmp_path / "file").write_text("mine")
     assert "--report: expected a folder" in command("reproduce", "digits", "--report", tmp_path / "file").err

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
-from isinglass.graph.drawing.html import card, drawing
 from isinglass.graph.elimination.cost import exact_cost
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup, describe
 from isinglass.graph.names import EvidenceLike, evidence_numbers, name_of
@@ -269,9 +268,6 @@ class Potentials:
         step = self.graph.n_variables
         evidence = {variable + c * step: s for c in range(n) for variable, s in self.evidence.items()}
         return Potentials._build(graph, self.groups, [np.tile(ids, n) for ids in self.table_ids], evidence)
-
-    def _repr_html_(self) -> str:
-        return card(repr(self), drawing(self.graph, self.log_tables, None, list(self.evidence)))
 
     def __repr__(self) -> str:
         parts = f", {self.graph.n_components} components" if self.graph.n_components > 1 else ""

@@ -90,6 +90,19 @@ REMOVED: dict[str, str] = {
     # scores
     "isinglass.metrics.multilabel_scores": "use scikit-learn's f1_score, jaccard_score and hamming_loss",
     "isinglass.metrics.MultiLabelScores": "use scikit-learn's f1_score, jaccard_score and hamming_loss",
+    # pages and drawings
+    **dict.fromkeys(
+        ("isinglass.pages.Lines", "isinglass.pages.Bars", "isinglass.pages.Heat"),
+        "draw it with Matplotlib: ig.pages.Picture takes a figure",
+    ),
+    "isinglass.pages.Facts": "use ig.pages.Table",
+    "isinglass.pages.Tokens": "use ig.pages.Table",
+    "isinglass.pages.Note": "text is a part of a page by itself",
+    "Pictures(title=)": "use the heading of the section",
+    "Pictures(slider=)": "put one ig.pages.Pictures for each panel into ig.pages.Steps",
+    "Steps(rest=)": "put what is shown at all steps into parts of their own",
+    "isinglass.viz.Table": "use ig.pages.Table",
+    "isinglass.viz.html_page": "use ig.pages.html_page",
     # belief propagation
     "BeliefPropagation(dtype=)": "messages are float64",
     "TreeReweighted(weight_steps=)": "use weights=None, the probabilities of uniform spanning trees",

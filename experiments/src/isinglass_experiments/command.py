@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from isinglass import InputError
 from isinglass.cli.options import Commands, add_command, add_quiet
-from isinglass.cli.pages.folder import add_report, prepare_report, write_report
+from isinglass.cli.pages import add_report, prepare_report, write_report
 from isinglass.cli.report import (
     check_writable,
     emit,

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import argparse
 import os
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from isinglass.cli.options import Commands, add_command, add_quiet
-from isinglass.cli.pages.folder import add_report, prepare_report, write_report
-from isinglass.cli.report import one_line, print_table, progress_on_stderr, require_stdout, say, to_stdout
+from isinglass.cli.pages import add_report, prepare_report, write_report
+from isinglass.cli.report import one_line, print_table, progress_on_stderr, require_stdout, to_stdout
 
 if TYPE_CHECKING:
     from isinglass.cli.denoising import Demo
-    from isinglass.pages.page import Section
+    from isinglass.pages import Section
 
 _SUMMARY = "learn to take the noise off handwritten digits"
 _TEXT = """Train conditional random fields on binary digits, half of whose pixels got a random value, and take the noise
@@ -21,7 +20,7 @@ off other digits. Prints the share of wrong pixels for independent pixels, pseud
 ucl-4, which trains the marginals after the four sweeps of belief propagation that are run in the end. The penalty l2 of
 each is the one with the least error on a third of the training images. Writes panel.png and index.html: truth, input
 and the marginals of each. Fewer images and iterations than in `isinglass reproduce digits`, to take less than a
-minute. panel.png needs Matplotlib."""
+minute."""
 _LEAD = """Conditional random fields learn to take the noise off binary digits. In the pictures, the rows below the
 input are the probability of ink, pixel by pixel, as each kind of training gives it."""
 _COLUMNS = ["method", "pixel error", "l2", "seconds"]
@@ -47,15 +46,12 @@ def run(arguments: argparse.Namespace) -> None:
     os.makedirs(arguments.out, exist_ok=True)
     arguments.report = arguments.out if arguments.report is None else arguments.report
     prepare_report(arguments.report)
-    drawn = find_spec("matplotlib") is not None
-    if not drawn:
-        say("panel.png is left out: it needs Matplotlib (pip install 'isinglass[viz]')")
     with progress_on_stderr(arguments.quiet) as progress:
         demo = train_demo(arguments.images, arguments.iterations, progress)
     print_table(demo.title, _COLUMNS, _rows(demo), caption=demo.note)
     to_stdout(f"wrote {one_line(_page(demo, arguments))}\n")
-    if drawn:
-        to_stdout(f"wrote {one_line(_picture(demo, arguments.out))}\n")
+    rows = ", ".join(title for title, _ in demo.columns)
+    to_stdout(f"wrote {one_line(_picture(demo, arguments.out))}, whose rows are {rows}\n")
 
 
 def _rows(demo: Demo) -> list[list[str]]:
@@ -68,23 +64,23 @@ def _rows(demo: Demo) -> list[list[str]]:
 
 def _page(demo: Demo, arguments: argparse.Namespace) -> str:
     """Write the page; return where."""
-    from isinglass.pages import Bars, Note, Pictures, Table
+    from isinglass.pages import Pictures, Table
 
-    rows, names = _rows(demo), [row.method for row in demo.rows]
-    errors = Bars(names, [100 * row.error for row in demo.rows], _COLUMNS[1], [row[1] for row in rows])
-    seconds = Bars(names, [row.seconds for row in demo.rows], _COLUMNS[3], [row[3] for row in rows])
     sections: list[Section] = [
-        ("Pictures", [Pictures({"digits": demo.columns})]),
-        ("At a glance", [errors, seconds]),
-        ("Results", [Table(_COLUMNS, rows), Note(f"{demo.note}.")]),
+        ("Pictures", [Pictures(demo.columns)]),
+        ("Results", [Table(_COLUMNS, _rows(demo)), f"{demo.note}."]),
     ]
     return write_report(arguments, demo.title, sections, _LEAD)
 
 
 def _picture(demo: Demo, folder: str) -> str:
     """Write the panel; return where."""
-    from isinglass.viz import panel
+    import numpy as np
 
+    from isinglass.io.files import write_bytes_atomically
+    from isinglass.pages import Pictures, png
+
+    strips = [np.pad(strip, ((2, 2), (2, 2), (0, 0)), constant_values=255) for strip in Pictures(demo.columns).strips()]
     path = os.path.join(folder, "panel.png")
-    panel([images for _, images in demo.columns], [title for title, _ in demo.columns]).savefig(path)
+    write_bytes_atomically(path, png(np.kron(np.concatenate(strips), np.ones((3, 3, 1), np.uint8))))
     return path

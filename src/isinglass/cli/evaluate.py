@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from isinglass.cli.fit import opened
 from isinglass.cli.options import Commands, add_command, add_json
-from isinglass.cli.pages.folder import add_report, prepare_report, write_report
+from isinglass.cli.pages import add_report, prepare_report, write_report
 from isinglass.cli.report import json_text, one_line, print_table, say, to_stdout
 from isinglass.errors import require
 
@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> None:
     else:
         _print(scores)
     if arguments.report is not None:
-        from isinglass.cli.pages.scores import score_sections
+        from isinglass.cli.pages import score_sections
 
         model, source = (os.path.basename(path) for path in (arguments.model, arguments.data))
         title = f"Predictions of {model} on {'standard input' if source == '-' else source}"

@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from isinglass.cli.options import Commands, add_command, add_quiet
-from isinglass.cli.pages.folder import add_report, prepare_report, write_report
+from isinglass.cli.pages import add_report, prepare_report, write_report
 from isinglass.cli.report import check_writable, one_line, print_table, progress_on_stderr, say, to_stdout
 from isinglass.errors import InputError
 
@@ -128,7 +128,7 @@ def _facts(crf: Any, seconds: float) -> dict[str, object]:
 
 def _page(crf: Any, facts: dict[str, object], data: Examples, arguments: argparse.Namespace) -> str:
     """Write the page; return where."""
-    from isinglass.cli.pages.training import training_sections
+    from isinglass.cli.pages import training_sections
     from isinglass.io.files import read_text
 
     sections = training_sections(crf, facts, data, read_text(arguments.config))

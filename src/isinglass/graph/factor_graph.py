@@ -309,11 +309,6 @@ class FactorGraph:
         copies.cached(_COPIES, lambda: (self, n))
         return copies
 
-    def _repr_html_(self) -> str:
-        from isinglass.graph.drawing.html import card, drawing  # which import this module
-
-        return card(repr(self), drawing(self))
-
     def __repr__(self) -> str:
         parts = f", {self.n_components} components" if self.n_components > 1 else ""
         forest = ", forest" if self.is_forest else ""

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from isinglass.errors import InputError
-from isinglass.graph.drawing.html import MOST_ROWS, card, drawing, table
 from isinglass.graph.factor_graph import FactorGraph, iter_groups
 from isinglass.graph.layout import first_states
 from isinglass.graph.names import VariableLike, variable_keys, variable_number, variable_numbers
@@ -20,6 +19,7 @@ from isinglass.graph.views import View
 from isinglass.inference.cotangents import cotangents
 from isinglass.inference.frames import beliefs_frame
 from isinglass.inference.queries import Queries
+from isinglass.pages import Table
 from isinglass.potentials import Potentials
 from isinglass.runtime.cached_property import cached_property
 from isinglass.runtime.deferring import defer, twin
@@ -30,6 +30,8 @@ from isinglass.validation import bytes_text, read_only, whole_number
 if TYPE_CHECKING:
     from isinglass.inference.algorithm import Algorithm
     from isinglass.inference.sampling.traces import Traces
+
+MOST_ROWS = 12  # that notebooks show
 
 Bound = Literal["exact", "upper", "lower"] | None
 
@@ -103,7 +105,7 @@ class Info:
     def _repr_html_(self) -> str:
         rows = [(f.name, getattr(self, f.name)) for f in fields(self) if f.name not in ("details", "note")]
         rows += [(name, value) for name, value in (("R-hat", self.r_hat), ("ESS", self.ess)) if value is not None]
-        return card(f"Info: {self.algorithm}", table(["", ""], rows, len(rows)), f"<div>{escape(self.note)}</div>")
+        return f"<p>Info: {escape(self.algorithm)}</p>{Table(['', ''], rows).html()}<p>{escape(self.note)}</p>"
 
     def _details(self, *names: str) -> Array | None:
         known = [np.ravel(self.details[name]) for name in names if name in self.details]
@@ -342,14 +344,13 @@ class Result(Queries):
         return twin(self, messages_of=_Constant(self.messages), reverse=None, **computed)
 
     def _repr_html_(self) -> str:
-        p, keys = self.potentials, variable_keys(self.potentials.graph)
+        keys = variable_keys(self.potentials.graph)
         rows = [
-            [key if isinstance(key, str) else str(key), ", ".join(f"{b:.3f}" for b in np.real(belief).tolist())]
-            for key, belief in zip(keys[: MOST_ROWS + 1], self.variables, strict=False)
+            [str(key), ", ".join(f"{b:.3f}" for b in np.real(belief).tolist())]
+            for key, belief in zip(keys[:MOST_ROWS], self.variables, strict=False)
         ]
-        rows += [["", ""]] * (len(keys) - len(rows))
-        drawn = drawing(p.graph, p.log_tables, self.variables, list(p.evidence))
-        return card(repr(self), drawn, table(["variable", "belief"], rows))
+        more = f"<p>… and {len(keys) - MOST_ROWS} more</p>" if len(keys) > MOST_ROWS else ""
+        return f"<p>{escape(repr(self))}</p>{Table(['variable', 'belief'], rows).html()}{more}"
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle the messages and log Z themselves; the tape is dropped."""

@@ -1,30 +1,20 @@
-"""Figures that notebooks show by themselves.
-
-A Matplotlib Figure that was made without pyplot is shown in notebooks only after pyplot has been imported. This one
-brings its picture along.
-"""
+"""The figure that notebooks show by itself, without pyplot; a file of its own, as it needs Matplotlib."""
 
 from __future__ import annotations
 
-from base64 import b64encode
-from io import BytesIO
-
 from matplotlib.figure import Figure
 
-__all__ = ["ShownFigure"]
+from isinglass.pages import Picture
 
 
 class ShownFigure(Figure):
-    """A Matplotlib figure with a picture for notebooks and pages.
+    """A Matplotlib figure with a picture for notebooks.
 
     Examples
     --------
-    >>> ShownFigure(figsize=(1, 1))._repr_html_()[:28]
-    '<img alt="" width="100" src='
+    >>> "data:image/png;base64," in ShownFigure(figsize=(1, 1))._repr_html_()
+    True
     """
 
     def _repr_html_(self) -> str:
-        file = BytesIO()
-        self.savefig(file, format="png", dpi=200)
-        data = b64encode(file.getvalue()).decode("ascii")
-        return f'<img alt="" width="{round(100 * self.get_figwidth())}" src="data:image/png;base64,{data}">'
+        return Picture(self).html()

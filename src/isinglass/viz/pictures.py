@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError, MissingDependencyError, require
 from isinglass.inference import Result
-from isinglass.typing import Array, Mask
+from isinglass.pages import MISSING, beliefs_as_pixels, label_colours, labels_as_pixels
+from isinglass.typing import Array
 from isinglass.validation import array_of, whole_number
-from isinglass.viz.classes import add_legend, faded, hatch, picture_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,6 +37,7 @@ class Labeller(Protocol):
 _HEIGHT = 2.1  # inches of one picture
 _SMALL = 1.0  # the same where there are several rows
 _DPI = 150
+_LEGEND = 20  # labels that a legend can show
 
 
 def panel(
@@ -60,17 +61,17 @@ def panel(
     ----------
     images : sequence of arrays (height, width), or of arrays (n, height, width)
         One for each column, such as truth, noisy input and the marginals of two methods. Stacks of n pictures make
-        n rows. With an estimator: its X, (images, height, width, features). What is nan, or masked, is hatched.
+        n rows. With an estimator: its X, (images, height, width, features). What is nan, or masked, is marked.
     titles : sequence of str, optional
         One for each column. Or a fitted estimator, such as `GridCRF`.
     labels : int array (images, height, width), optional
-        With an estimator: the truth; -1, not observed, is hatched.
+        With an estimator: the truth; -1, not observed, is marked.
     rows : sequence of str, optional
         One for each row.
     limits : (float, float)
         The values that are drawn white and black.
     states : int, optional
-        The pictures are labels from 0 to this number, which each has a colour; below 0, not observed, is hatched.
+        The pictures are labels from 0 to this number, which each has a colour; below 0, not observed, is marked.
     most, feature : int
         With an estimator: how many images are drawn, and which of their features, from its least value to its largest.
 
@@ -115,35 +116,43 @@ class _Column:
     states: int | None = None
 
     @property
-    def missing(self) -> Mask:
-        """The pixels of which nothing is known."""
+    def missing(self) -> bool:
+        """Whether nothing is known of some pixels."""
         if self.states is None:
-            return np.asarray(np.isnan(self.stack))
-        return np.asarray(self.stack < 0) if self.stack.ndim == 3 else np.zeros(self.stack.shape[:3], bool)
+            return bool(np.isnan(self.stack).any())
+        return self.stack.ndim == 3 and bool((self.stack < 0).any())
 
     def draw(self, ax: Axes, i: int, title: str) -> None:
         """Draw picture i."""
         picture = self.stack[i]
         if self.states is not None:
-            picture = picture_of(picture, self.states) if picture.ndim == 2 else faded(picture)
+            pixels = beliefs_as_pixels(picture) if picture.ndim == 3 else labels_as_pixels(picture, self.states)
+            picture = pixels / 255
         _draw(ax, picture, title, self.limits)
-        hatch(ax, self.missing[i])
 
 
 def _figure(columns: list[_Column], titles: list[str], sides: list[str]) -> Figure:
     """Draw columns of pictures, and the legend of labels if they have colours."""
-    states, missing = max(c.states or 0 for c in columns), any(bool(c.missing.any()) for c in columns)
     height = _HEIGHT if len(sides) == 1 else _SMALL
     widths = [height * max(c.stack.shape[2] / c.stack.shape[1], 0.5) for c in columns]
-    below = 0.3 if states or missing else 0.0
+    states = max(c.states or 0 for c in columns)
+    legend = {str(k): colour for k, colour in enumerate(label_colours(states))} if states <= _LEGEND else {}
+    legend |= {"not observed": MISSING} if any(c.missing for c in columns) else {}
+    below = 0.3 * bool(legend)
     figure = figure_of((sum(widths) + 0.15 * (len(widths) + 1), len(sides) * (height + 0.1) + 0.35 + below))
     axes = figure.subplots(len(sides), len(columns), squeeze=False, width_ratios=widths)
     for i, side in enumerate(sides):
         for j, column in enumerate(columns):
             column.draw(axes[i, j], i, titles[j] if i == 0 else "")
         axes[i, 0].set_ylabel(side, fontsize=9)
-    if below:
-        add_legend(figure, states, missing)
+    if legend:
+        from matplotlib.patches import Patch
+
+        handles = [Patch(color=colour, label=name) for name, colour in legend.items()]
+        most = max(1, int(figure.get_figwidth() / 0.55) - 2)
+        figure.legend(
+            handles=handles, loc="outside lower center", ncols=min(len(handles), most), fontsize=7, frameon=False
+        )
     return figure
 
 
@@ -226,7 +235,7 @@ def marginals(result: Result, shape: Sequence[int], *, state: int = 1, title: st
 
 
 def figure_of(size: tuple[float, float]) -> Figure:
-    """Return an empty figure of a size in inches; without Matplotlib, say how to get it."""
+    """Return an empty figure of a size in inches, which notebooks show; without Matplotlib, say how to get it."""
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError as error:
@@ -255,7 +264,10 @@ def _labels(texts: Sequence[str] | None, count: int, argument: str, what: str) -
 
 def _draw(ax: Axes, picture: Array, title: str, limits: tuple[float, float]) -> Any:
     """Draw one picture without ticks, with a thin grey frame; large values are dark, as ink on paper."""
-    drawn = ax.imshow(picture, cmap="gray_r", vmin=limits[0], vmax=limits[1], interpolation="nearest")
+    from matplotlib import colormaps
+
+    grey = colormaps["gray_r"].with_extremes(bad=MISSING)
+    drawn = ax.imshow(picture, cmap=grey, vmin=limits[0], vmax=limits[1], interpolation="nearest")
     ax.set_title(title, fontsize=9)
     ax.set_xticks([])
     ax.set_yticks([])

@@ -16,7 +16,8 @@ from isinglass.inference.algorithm import Algorithm, make
 from isinglass.inference.evidence import checked
 from isinglass.inference.result import Result
 from isinglass.inference.tracing.page import page_of
-from isinglass.io.files import PathLike, write_text_atomically
+from isinglass.io.files import PathLike
+from isinglass.pages import write_page
 from isinglass.potentials import Potentials
 from isinglass.runtime.pandas import pandas_for
 from isinglass.typing import FloatArray, IntArray
@@ -104,11 +105,12 @@ class Trace:
     def to_html(self, path: PathLike | None = None) -> str:
         """Return an HTML page with a slider that shows each iteration; if a path is given, also write it to a file.
 
-        Circles show beliefs. Arrows show messages, orange if they changed in the iteration.
+        It shows beliefs, and the messages that changed most. The file may be a page of ours, which is replaced, and no
+        other.
         """
         page = page_of(self, _ends(self.potentials))
         if path is not None:
-            write_text_atomically(path, page)
+            write_page(page, path)
         return page
 
     def _repr_html_(self) -> str:

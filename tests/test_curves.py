@@ -1,19 +1,14 @@
-"""Panels of many examples, curves of convergence, and pages."""
+"""Panels of many examples, and curves of convergence."""
 
-import base64
-import hashlib
 import os
-import re
 from collections import namedtuple
 from dataclasses import dataclass
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
 import isinglass as ig
 from isinglass.errors import InputError
-from isinglass.viz import Table
 
 
 def test_panel_of_examples():
@@ -124,99 +119,3 @@ def test_negative_objectives_are_on_a_linear_axis():
 def test_bad_histories(histories, more, message):
     with pytest.raises(InputError, match=message):
         ig.viz.convergence(histories, **more)
-
-
-class Reader(HTMLParser):
-    """Collect tags, attributes and text, and check that tags match."""
-
-    def __init__(self):
-        super().__init__()
-        self.tags, self.attributes, self.texts, self.open = [], [], [], []
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        self.attributes += [(tag, *pair) for pair in attrs]
-        if tag not in ("meta", "img"):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.texts.append(data)
-
-
-def page(tmp_path, *arguments):
-    ig.viz.html_page(*arguments, tmp_path / "page.html")
-    assert os.listdir(tmp_path) == ["page.html"]
-    text = (tmp_path / "page.html").read_text(encoding="utf-8")
-    reader = Reader()
-    reader.feed(text)
-    assert reader.open == []
-    return text, reader
-
-
-def test_page(tmp_path):
-    figures = [ig.viz.panel([np.eye(3)], ["truth"]) for _ in range(2)]
-    table = Table(["method", "error", "n"], [["bp", 0.059912, 90], ["exact", None, np.int64(3)]], caption="Errors")
-    text, reader = page(tmp_path, "Noisy digits", [("Results", ["One.\n\nTwo.", table]), ("Pictures", figures[:1])])
-    assert reader.tags.count("p") == 2
-    assert reader.tags.count("h2") == 2
-    assert {"0.05991", "90", "-", "3", "Errors", "method"} <= set(reader.texts)
-    (source,) = [value for tag, name, value in reader.attributes if (tag, name) == ("img", "src")]
-    assert base64.b64decode(source.removeprefix("data:image/png;base64,")).startswith(b"\x89PNG")
-    assert ("img", "alt", "Pictures, truth") in reader.attributes
-    again, _ = page(tmp_path, "Noisy digits", [("Results", ["One.\n\nTwo.", table]), ("Pictures", figures[1:])])
-    assert again == text
-
-
-def test_page_needs_nothing_from_elsewhere(tmp_path):
-    text, reader = page(tmp_path, "t", [("h", [ig.viz.convergence({"a": [2.0, 1.0]})])])
-    without_data = re.sub(r"data:image/png;base64,[A-Za-z0-9+/=]*", "", text)
-    assert not re.search(
-        r"https?:|url\(|@import|<link|<iframe|<object|\bfetch\(|XMLHttp|innerHTML|eval\(", without_data
-    )
-    assert not {"link", "iframe", "object", "embed", "base", "form"} & set(reader.tags)
-    (script,) = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    (policy,) = [value for _, name, value in reader.attributes if name == "content" and "default-src" in str(value)]
-    assert policy.startswith("default-src 'none'; ")
-    assert policy.endswith(f"script-src 'sha256-{digest}'")  # no other script runs
-
-
-def test_text_is_escaped(tmp_path):
-    evil = "</title><script>alert('x')</script> & \"quotes\" <img src=x onerror=y>"
-    figure = ig.viz.panel([np.eye(2)], ['a" onload="x'])
-    text, reader = page(
-        tmp_path, evil, [(evil, [evil, Table([evil], [[evil], [np.str_(evil)]], caption=evil), figure])]
-    )
-    assert reader.tags.count("script") == 1  # the page's own
-    assert reader.tags.count("img") == 1
-    assert {name for _, name, _ in reader.attributes} <= {
-        "lang", "charset", "http-equiv", "content", "name", "alt", "src", "class", "type", "scope", "aria-label"
-    }  # fmt: skip
-    assert "".join(reader.texts).count("alert('x')") == 8  # title, head, heading, paragraph, caption, column, two cells
-    assert "{" not in text.split("</style>")[1].split("<section>")[0]
-
-
-def test_text_that_is_no_utf8(tmp_path):
-    text, _ = page(tmp_path, "a \ud800 b é", [])
-    assert "a &#55296; b é" in text
-
-
-@pytest.mark.parametrize(
-    ("sections", "message"),
-    [
-        (["text"], r"sections\[0\]: expected a heading and a sequence of parts"),
-        ([(1, [])], r"sections\[0\]"),
-        ([("a", "text")], r"sections\[0\]\[1\]: expected a sequence of parts, got str; put a single part in a list"),
-        ([("a", [3])], r"sections\[0\]\[1\]\[0\]: expected text, a Table, a figure or another part of a page, got int"),
-        ([("a", [Table(["x"], [[1, 2]])])], r"rows\[0\]: expected 1 values, got 2"),
-    ],
-)
-def test_bad_pages(tmp_path, sections, message):
-    with pytest.raises(InputError, match=message):
-        ig.viz.html_page("t", sections, tmp_path / "page.html")
-    with pytest.raises(InputError, match="title"):
-        ig.viz.html_page(3, [], tmp_path / "page.html")
-    assert os.listdir(tmp_path) == []

@@ -1,1 +1,0 @@
-"""Drawings of graphs: where things lie, what is drawn, and SVG without any other package."""
