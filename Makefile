@@ -6,8 +6,8 @@ BIN := $(VENV)/bin
 # The data is found through ISINGLASS_DATA; tests that need it skip, visibly, where it is not set.
 
 # Each stage prints how long it took.
-install demo style types suite bits docs quick: export TIMEFORMAT = make $@: %U s of processor time (and %S s in the system), %R s
-.PHONY: demo test quick install suite portable bits bench lint style types docs slow clean
+install demo style types suite docs quick: export TIMEFORMAT = make $@: %U s of processor time (and %S s in the system), %R s
+.PHONY: demo test quick install suite bench lint style types docs slow clean
 
 $(VENV)/.installed: pyproject.toml experiments/pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -33,13 +33,6 @@ quick: $(VENV)/.installed
 suite: $(VENV)/.installed
 	@time $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -q
 
-# The whole suite as other processors would run it (see tools/portable.py); `make bits` only what compares bits.
-portable: $(VENV)/.installed
-	$(BIN)/python tools/portable.py all -n 2 --dist loadfile -q
-
-bits: $(VENV)/.installed
-	@time $(BIN)/python tools/portable.py kernels -q -m "bits and not slow" tests
-
 lint: style types
 
 style: $(VENV)/.installed
@@ -58,4 +51,4 @@ docs: $(VENV)/.installed
 	@time NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean:
-	rm -rf $(VENV) .numba-generic site demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) site demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,9 +1,7 @@
-"""Tests that compare bits are marked as such: `pytest -m bits` runs them, under several kernels in `make portable`."""
+"""How tests are collected and run, those of the packages as well."""
 
 import doctest
-import functools
 import gc
-import inspect
 import os
 import signal
 from pathlib import Path
@@ -22,7 +20,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in what shells start
     signal.signal(signal.SIGINT, signal.default_int_handler)
 gc.disable()  # until everything is collected
 OPTIONAL = {"arviz", "matplotlib", "networkx", "ortools", "pandas", "pyamg", "pytoulbar2"}  # packages of the extras
-EXACT = ({"array_equal"}, {"assert_array_equal"}, {"tobytes"}, {"view", "int64"})  # names that a test uses
 
 
 @pytest.hookimpl(wrapper=True)
@@ -62,30 +59,8 @@ def _timed(item):
     return result
 
 
-def pytest_collection_modifyitems(items):
-    for item in items:
-        function = getattr(item, "function", None)
-        if function is not None and _compares_bits(function):
-            item.add_marker(pytest.mark.bits)
-
-
 def pytest_collection_finish():
     """Modules and tests live as long as the process: no collection of garbage goes through them again."""
     gc.freeze()
     gc.set_threshold(20_000, 20)  # hardly any object is found by more frequent collections
     gc.enable()
-
-
-@functools.cache
-def _compares_bits(function):
-    drawn = getattr(function, "hypothesis", None)
-    names = set(_names((inspect.unwrap(function) if drawn is None else drawn.inner_test).__code__))
-    return any(exact <= names for exact in EXACT)
-
-
-def _names(code):
-    """Yield the names in a function and in those inside it: much faster than to look for them in its source."""
-    yield from code.co_names
-    for constant in code.co_consts:
-        if inspect.iscode(constant):
-            yield from _names(constant)

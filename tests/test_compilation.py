@@ -308,7 +308,7 @@ COUNTED = """
 import isinglass as ig
 from isinglass import warming
 from isinglass.runtime.compilation.jit import Count
-warming._steps = lambda: iter([(f"step {i}", run) for i, run in enumerate([warming._features, warming._gaussian])])
+warming._steps = lambda: iter([(f"step {i}", run) for i, run in enumerate([warming._gaussian, warming._fit_sequences])])
 done = ig.warmup()
 print(done.compiled, done.loaded, Count.ready)
 """

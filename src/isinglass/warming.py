@@ -48,7 +48,6 @@ from isinglass.learning.chain import SequenceObjective
 from isinglass.losses import Likelihood, UnivariateLikelihood
 from isinglass.models.chain.attributes import StateFeatures
 from isinglass.models.chain.model import SequenceModel, Sequences
-from isinglass.models.products import times
 from isinglass.potentials import Potentials
 
 Step = tuple[str, Callable[[], object]]
@@ -121,7 +120,6 @@ def _steps() -> Iterator[Step]:
     yield "most probable assignments", _solve
     yield "Gaussian fields", _gaussian
     yield "sequences", _sequences
-    yield "features", _features
     for labels in (2, 3):
         yield f"GridCRF, {labels} labels", lambda labels=labels: _fit_grids(labels)  # type: ignore[misc]
         yield f"GraphCRF, {labels} labels", lambda labels=labels: _fit_graphs(labels)  # type: ignore[misc]
@@ -172,13 +170,6 @@ def _sequences() -> None:
     draw_labels(found, np.random.default_rng(0))
     best_labels(np.zeros((3, 8)), offsets, table)
     n_best_labels(np.zeros((3, 8)), table, 2)
-
-
-def _features() -> None:
-    """Multiply features with parameters, and back."""
-    features = np.ones((2, 2))
-    times(features, features)
-    times(features.T, features)
 
 
 def _fit_grids(labels: int) -> None:

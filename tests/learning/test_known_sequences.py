@@ -76,7 +76,6 @@ def test_chains_that_underflow_are_done_in_logarithms():
 
 
 @pytest.mark.long
-@pytest.mark.bits
 @pytest.mark.parametrize("binary", [True, False])
 @pytest.mark.parametrize(("card", "labels_each"), [(22, (2, 20)), (90, (20, 80))])
 def test_threads_change_no_bit(card, labels_each, binary):
@@ -89,7 +88,6 @@ def test_threads_change_no_bit(card, labels_each, binary):
         assert_array_equal(other[1], one[1])
 
 
-@pytest.mark.bits
 def test_many_small_pieces_on_many_threads(monkeypatch):
     """Threads make pieces in any order, and share few places for slopes: no piece may be lost, or added twice."""
     monkeypatch.setattr(chain, "_IN_CACHE", 64)

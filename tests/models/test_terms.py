@@ -9,8 +9,8 @@ from scipy import sparse
 
 import isinglass as ig
 from isinglass.models import CallableTerm, CliqueTerm, EdgeTerm, IndicatorTerm, NodeTerm, SharedTerm
+from isinglass.models.checks import times
 from isinglass.models.placement import SliceMap, SparseMap, place, selection
-from isinglass.models.products import times
 
 
 def terms(rng):

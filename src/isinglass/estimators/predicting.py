@@ -1,9 +1,9 @@
 """Inference on new examples: on all at once, or block by block.
 
 Blocks need less memory, and small ones stay in the caches; threads share them out, and blocks of equal examples share
-their structure. They are the same for any number of threads. An example has the same beliefs, to the last bit, in any
-block. Smaller ones would be slower: the interpreter, which runs on one thread at a time, has some work for each. It has
-hardly any where examples are copies of one graph, and there is a way to infer such (`Algorithm.copies`).
+their structure. They are the same for any number of threads, so beliefs have the same bits. Smaller ones would be
+slower: the interpreter, which runs on one thread at a time, has some work for each. It has hardly any where examples
+are copies of one graph, and there is a way to infer such (`Algorithm.copies`).
 """
 
 from __future__ import annotations

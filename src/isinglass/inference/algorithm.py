@@ -27,7 +27,7 @@ from isinglass.potentials import Potentials
 from isinglass.registry import Registry, choose, require_declared
 from isinglass.removed import RemovedOptions
 from isinglass.typing import Array, FloatArray, IntArray
-from isinglass.validation import jobs_of
+from isinglass.validation import RandomState, generator, jobs_of
 
 Progress = Callable[[str, float], None]
 """Called with the name of a stage and the fraction of it that is done."""
@@ -68,7 +68,7 @@ class Facts:
         "sum": beliefs approximate marginals and log_z approximates log Z; "max": max-marginals and the best score.
     stochastic : bool
         Whether its beliefs are Monte Carlo estimates. It then has an option `random_state`, draws its random numbers
-        from `isinglass.inference.streams`, and reports standard errors in its `Info`.
+        from `streams`, and reports standard errors in its `Info`.
     log_z : bool
         Whether it estimates log Z; without it `Result.component_log_z` is nan.
     threads : bool
@@ -263,6 +263,22 @@ def register(cls: type[Algorithm]) -> type[Algorithm]:
 def make(algorithm: str | Algorithm, options: dict[str, Any]) -> Algorithm:
     """Return the algorithm given by a name or an object, with further options set."""
     return choose(ALGORITHMS, Algorithm, algorithm, options, "exact")  # type: ignore[type-abstract]
+
+
+def streams(potentials: Potentials, random_state: RandomState) -> list[np.random.Generator]:
+    """Return a stream of random numbers for each component (example): it is seeded by the seed and by its number.
+
+    So an example draws other numbers than those beside it, whatever they are. A generator is advanced by one draw.
+
+    Examples
+    --------
+    >>> import isinglass as ig
+    >>> p = ig.Potentials(ig.FactorGraph([2], [(0,)]), [[0.0, 1.0]])
+    >>> bool(streams(p, 0)[0].random() == streams(p.repeat(5), 0)[0].random())
+    True
+    """
+    words = generator(random_state).integers(0, 2**32, 4, np.uint32).tolist()
+    return [np.random.default_rng((*words, number)) for number in range(potentials.graph.n_components)]
 
 
 def threaded(algorithm: Algorithm, n_jobs: int | None) -> Algorithm:

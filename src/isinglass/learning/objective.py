@@ -4,8 +4,7 @@
 
 The gradient goes the way back: the gradient rule carries the loss to phi, the model's transpose to theta. The loss
 evaluates itself; all it gets from here is the inference and its gradient rule, as one function. Theta may hold
-parameters of inference, too (`Model.inference_parameters`). Sums over examples are made in their order, whatever the
-batch is made of.
+parameters of inference, too (`Model.inference_parameters`). Sums over examples are made in their order.
 """
 
 from __future__ import annotations

@@ -12,10 +12,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from isinglass.models.checks import examples_of, matrix, stacked, states
+from isinglass.models.checks import Features, examples_of, matrix, stacked, states
 from isinglass.models.graphs import union_of_pairs
 from isinglass.models.model import Model
-from isinglass.models.products import Features
 from isinglass.models.terms import NodeTerm, SharedTerm
 from isinglass.validation import flag
 

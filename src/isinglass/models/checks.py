@@ -1,20 +1,47 @@
-"""Checks of features, images, edges and examples: one function for each kind of input."""
+"""Features, dense or sparse: products with parameters. Checks of features, images, edges and examples."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from math import prod
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError, require
-from isinglass.models.products import Features, Matrix
+from isinglass.runtime.blas import one_blas_thread
 from isinglass.runtime.finite import all_finite
-from isinglass.typing import FloatArray, IntArray
+from isinglass.typing import Array, FloatArray, IntArray
 from isinglass.validation import array_of, integers, items, whole_number
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
 NUMBERS = "finite real numbers"
+Matrix: TypeAlias = "FloatArray | csr_array"
+"""A float64 array (m, n), or a scipy.sparse CSR or CSC array of that shape."""
+Features: TypeAlias = "ArrayLike | csr_array"
+"""What the caller gives for a matrix."""
+
+
+def times(matrix: Matrix, array: Array) -> Array:
+    """Multiply a real matrix (m, n) with an array (n, ...), giving (m, ...), on one thread.
+
+    A complex array is multiplied as two real ones side by side: the matrix is not converted.
+
+    Examples
+    --------
+    >>> times(np.array([[1.0, 2.0]]), np.array([3.0, 1j])).tolist()
+    [(3+2j)]
+    """
+    tail = array.shape[1:]
+    flat = np.ascontiguousarray(array).reshape(array.shape[0], prod(tail))
+    right = flat.astype(np.complex128, copy=False).view(np.float64) if flat.dtype.kind == "c" else flat
+    with one_blas_thread():
+        found = np.ascontiguousarray(matrix @ right)
+    found = found.view(np.complex128) if flat.dtype.kind == "c" else found
+    return found.reshape(matrix.shape[0], *tail)
 
 
 def dense(values: ArrayLike, argument: str, axes: str, threads: int = 1) -> FloatArray:

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError, require
+from isinglass.models.checks import times
 from isinglass.models.inference import InferenceModel
 from isinglass.models.model import Model
-from isinglass.models.products import times
 from isinglass.models.symmetry import require_symmetric, symmetric_part
 from isinglass.models.terms import Kind
 from isinglass.typing import Array, FloatArray

@@ -18,9 +18,8 @@ import numpy as np
 
 from isinglass.errors import InputError, require
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup
-from isinglass.models.checks import edge_list, examples_of, matrix, stacked, states
+from isinglass.models.checks import Features, Matrix, edge_list, examples_of, matrix, stacked, states
 from isinglass.models.model import Model
-from isinglass.models.products import Features, Matrix
 from isinglass.models.symmetry import SymmetricTerm, feature_numbers
 from isinglass.models.terms import EdgeTerm, NodeTerm, SharedTerm, Term
 from isinglass.segments import starts

@@ -19,9 +19,8 @@ from isinglass.errors import InputError, require
 from isinglass.graph.builders import grid_graph
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup
 from isinglass.graph.unions import disjoint_union
-from isinglass.models.checks import dense, examples_of, stacked, states
+from isinglass.models.checks import Matrix, dense, examples_of, stacked, states, times
 from isinglass.models.model import Model
-from isinglass.models.products import Matrix, times
 from isinglass.models.terms import EdgeTerm, NodeTerm, SharedTerm, Term
 from isinglass.runtime.caching import Cache
 from isinglass.typing import Array, FloatArray, IntArray

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from isinglass.models.products import Matrix, times
+from isinglass.models.checks import Matrix, times
 from isinglass.typing import Array, IntArray
 from isinglass.validation import read_only
 

@@ -25,8 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError, require
-from isinglass.models.checks import cards_of, matrix, stacked
-from isinglass.models.products import Features, Matrix, times
+from isinglass.models.checks import Features, Matrix, cards_of, matrix, stacked, times
 from isinglass.typing import Array, IntArray
 from isinglass.validation import integers, read_only, whole_number
 

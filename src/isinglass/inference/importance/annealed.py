@@ -15,13 +15,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from isinglass.inference.algorithm import Facts, Progress, register
+from isinglass.inference.algorithm import Facts, Progress, register, streams
 from isinglass.inference.importance.path import Path
 from isinglass.inference.importance.reference import Reference, Start
 from isinglass.inference.importance.weighted import LogZ, Weighted, WeightedStates, revive
 from isinglass.inference.sampling.chains import Chains
 from isinglass.inference.sampling.gibbs import GibbsSampler
-from isinglass.inference.streams import streams
 from isinglass.potentials import Potentials
 from isinglass.typing import Array
 from isinglass.validation import RandomState, generator, jobs_of, whole_number

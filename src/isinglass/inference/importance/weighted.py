@@ -27,16 +27,14 @@ import numpy as np
 
 from isinglass.errors import InputError
 from isinglass.graph.layout import belief_components, belief_entries, first_beliefs, first_states
-from isinglass.inference.algorithm import Algorithm, Cost, Progress, Taping
+from isinglass.inference.algorithm import Algorithm, Cost, Progress, Taping, streams
 from isinglass.inference.result import FactorBeliefs, Info, Result, VariableBeliefs
 from isinglass.inference.sampling.algorithm import NO_PROOF
 from isinglass.inference.sampling.chains import Chains, States, state_type
 from isinglass.inference.sampling.estimate import trace_parts
 from isinglass.inference.sampling.gibbs import GibbsSampler
 from isinglass.inference.sampling.starts import dispersed_states
-from isinglass.inference.streams import streams
 from isinglass.potentials import Potentials
-from isinglass.segments import distinct_rows
 from isinglass.typing import Array, FloatArray, Mask
 from isinglass.validation import bytes_text
 
@@ -112,13 +110,8 @@ class LogZ:
 
     @property
     def total_stderr(self) -> float:
-        """The standard error of the sum over components.
-
-        Equal components draw equal random numbers, so that their errors are equal, too: these are added up, those of
-        different components are independent.
-        """
-        first, number = distinct_rows(np.stack([self.value, self.stderr], axis=1))
-        return float(np.sqrt(((np.bincount(number) * self.stderr[first]) ** 2).sum()))
+        """The standard error of the sum over components, which draw independent random numbers."""
+        return float(np.sqrt((self.stderr**2).sum()))
 
 
 class Weighted(Algorithm):

@@ -1,8 +1,8 @@
 """Markov chains of one model: their states and their random streams.
 
 Chain c of component (example) k has its own random stream. Its key comes from the stream of the component
-(`isinglass.inference.streams`). `drawn` counts the random numbers that each component has used. So a chain can be
-continued bit for bit, and its bits do not depend on the other chains or on the rest of a batch.
+(`isinglass.inference.algorithm.streams`). `drawn` counts the random numbers that each component has used. So a chain
+can be continued bit for bit, and its numbers do not depend on the other chains or on what else is in a batch.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.incidences import Unsigned
+from isinglass.inference.algorithm import streams
 from isinglass.inference.sampling.starts import dispersed_states
-from isinglass.inference.streams import streams
 from isinglass.potentials import Potentials
 from isinglass.typing import IntArray
 from isinglass.validation import RandomState, assignments

@@ -36,7 +36,7 @@ def chains_of(potentials: Potentials, n: int, seed: int, memory: Sequence[Memory
     n : int
     seed : int
     memory : sequence of Memory, optional
-        One for each component; without it all chains are new, and seeded by the potentials themselves.
+        One for each component; without it all chains are new, and seeded by the numbers of the components.
     kind : str
         Which of the chains in the memory.
     """

@@ -1,4 +1,4 @@
-"""Arithmetic that other loops are made of: semirings, runs of numbers, powers, matrix products."""
+"""Arithmetic that other loops are made of: semirings, runs of numbers, powers."""
 
 from isinglass.runtime.compilation.jit import require_numba
 
