@@ -16,7 +16,7 @@ import isinglass as ig
 from isinglass.learning import checkpoint
 from isinglass.learning.checkpoint import resume
 from isinglass.learning.optimizers import Adam
-from isinglass.learning.training.fingerprints import fingerprint
+from isinglass.learning.training import fingerprint
 from second_interpreter import context
 
 
@@ -186,7 +186,7 @@ def test_fingerprints_are_of_contents():
         (Adam(epochs=3), Adam(epochs=5)),
         (ig.BeliefPropagation(n_jobs=2), ig.BeliefPropagation(n_jobs=3)),
         (np.float64(0.5), 0.5),
-        (lambda x: x + 1, lambda x: x + 1),
+        (np.random.default_rng(0), np.random.default_rng(1)),
     ]
     different = [
         ([large], [other]),
@@ -196,7 +196,10 @@ def test_fingerprints_are_of_contents():
         (1, True),
         (Adam(learning_rate=0.1), Adam(learning_rate=0.2)),
         (ig.BeliefPropagation(), ig.TreeReweighted()),
-        (lambda x: x + 1, lambda x: x + 2),
+        (graph, graphs),
+        (Path.exists, Path.is_file),
+        ({"a": 1}, {"a": 2}),
+        ({1, 2}, {1, 3}),
         (partial(max, 1), partial(max, 2)),
         (np.sin, np.cos),
         (np.zeros((2, 3)), np.zeros((3, 2))),

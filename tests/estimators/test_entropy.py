@@ -1,7 +1,6 @@
 """Entropy weights as a parameter of estimators: named, given as tables, fitted, released from any of them."""
 
 import pickle
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,9 +10,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 import isinglass as ig
-from isinglass.inference.free_energy.weights import EntropyTable
 from isinglass.io.arrays import read_arrays, write_arrays
-from isinglass.learning.training.fingerprints import fingerprint
 from isinglass.models import EntropyModel, graph_model, grid_model
 
 CONVEX = {"inference": "convex", "iterations": None, "gradient": "implicit", "tol": 0.01}
@@ -231,10 +228,3 @@ def test_the_model_and_its_inverse():
         EntropyModel(model.plain, variables=np.ones(3))
     with pytest.raises(ig.InputError, match=r"factors: expected a number, got shape \(2, 2\)"):
         EntropyModel(model.plain, factors=np.ones((2, 2)), per="clique")
-
-
-def test_a_checkpoint_does_not_depend_on_how_a_table_says_that_it_is_fitted():
-    """The parameters of the model tell that; so checkpoints written before tables said it are still good."""
-    table = EntropyTable.of({"variables": [0.1, 0.2]})
-    assert fingerprint(replace(table, fit=True, symmetric=True)) == fingerprint(table)
-    assert fingerprint(replace(table, factors=2.0)) != fingerprint(table)

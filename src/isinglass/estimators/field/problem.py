@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,8 +13,7 @@ from isinglass.gradients import GradientRule
 from isinglass.inference import Algorithm
 from isinglass.learning.markov import MarkovObjective, Method, Samples, Task, TermCounts
 from isinglass.learning.training.choices import Choices
-from isinglass.learning.training.fingerprints import fingerprint
-from isinglass.learning.training.problem import TrainingProblem
+from isinglass.learning.training.problem import TrainingProblem, fingerprint
 from isinglass.models import Model
 from isinglass.runtime.cached_property import cached_property
 from isinglass.typing import Array, FloatArray, IntArray
@@ -73,9 +72,7 @@ class MarkovProblem(TrainingProblem):
     def fingerprint(self, start: FloatArray) -> str:
         """Return a text that another problem, by data or choices, does not have; limits of the run may differ."""
         chosen, model, samples = self.chosen, self.model, self.samples
-        made = chosen.method.name, chosen.algorithm, chosen.rule, chosen.optimizer, chosen.l2
-        if chosen.virtual or fields(chosen.method):  # type: ignore[arg-type]
-            made = *made, chosen.virtual, chosen.method  # type: ignore[assignment]
+        made = chosen.method, chosen.algorithm, chosen.rule, chosen.optimizer, chosen.l2, chosen.virtual
         tables = model.potentials(np.linspace(-1.0, 1.0, model.size)).groups  # which tell one model from another
         graph = model.graph.cards, *(group.scopes for group in model.graph.groups), *model.table_ids
         return fingerprint(made, model.parameters, tables, graph, start, samples.states, samples.weights)

@@ -28,9 +28,8 @@ from isinglass.learning.training.checks import (
     variable_weights,
 )
 from isinglass.learning.training.choices import Choices, training_choices, with_penalty
-from isinglass.learning.training.fingerprints import fingerprint
 from isinglass.learning.training.loop import Parts, TrainingMonitor
-from isinglass.learning.training.problem import TrainingProblem
+from isinglass.learning.training.problem import TrainingProblem, fingerprint
 from isinglass.models.chain.attributes import StateFeatures, Tokens
 from isinglass.models.chain.layout import by_token
 from isinglass.models.chain.model import SequenceModel, Sequences
@@ -96,7 +95,7 @@ class ChainProblem(TrainingProblem):
     def fingerprint(self, start: FloatArray) -> str:
         """Return a text that another problem, by data or choices, does not have; limits of the run may differ."""
         chosen, model = self.chosen, self.model
-        made = chosen.loss, chosen.optimizer, chosen.l2, self.classes, repr(list(self.index.names or ()))
+        made = chosen.loss, chosen.optimizer, chosen.l2, self.classes, list(self.index.names or ())
         features = model.forbidden, model.features.first, model.features.labels
         held = None if self.validation is None else (*self.validation[0].contents(), self.validation[1])
         data = start, self.labels, self.weights, *self.data.contents()

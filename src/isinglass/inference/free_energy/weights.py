@@ -9,7 +9,7 @@ variables, the further they are from the Bethe free energy.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -141,8 +141,8 @@ class EntropyTable:
 
     variables: ArrayLike = NAMED["A"]
     factors: ArrayLike = 1.0
-    fit: bool = field(default=False, metadata={"fingerprint": False})  # the model's parameters tell
-    symmetric: bool = field(default=False, metadata={"fingerprint": False})
+    fit: bool = False
+    symmetric: bool = False
 
     @classmethod
     def of(cls, weights: object) -> EntropyTable:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
 
@@ -36,7 +36,6 @@ from isinglass.typing import Array, FloatArray, IntArray
 from isinglass.validation import bytes_text, flag, jobs_of
 
 LARGE, TOP = 50, 300  # derivatives by beliefs from 2^50 on are brought to 2^300, which is done with logarithms
-_NO_MARK = {"fingerprint": False}  # results are the same to rounding: a checkpoint does not depend on it
 DRAWS = 1_000_000  # uniform numbers drawn at once; Ctrl-C is heard between
 
 
@@ -73,9 +72,9 @@ class Exact(Algorithm):
 
     memory_limit: str | int | float | None = None
     restarts: Restarts = None
-    order: Sequence[int] | IntArray | None = field(default=None, metadata=_NO_MARK)
-    beliefs: bool = field(default=True, metadata=_NO_MARK)
-    n_jobs: int | None = field(default=None, metadata=_NO_MARK)
+    order: Sequence[int] | IntArray | None = None
+    beliefs: bool = True
+    n_jobs: int | None = None
 
     name: ClassVar[str] = "exact"
     facts: ClassVar[Facts] = replace(

@@ -2,7 +2,6 @@
 
 from isinglass.learning.training.checks import checked_labels
 from isinglass.learning.training.choices import Choices, training_choices
-from isinglass.learning.training.fingerprints import fingerprint
-from isinglass.learning.training.problem import TrainingObjective, TrainingProblem
+from isinglass.learning.training.problem import TrainingObjective, TrainingProblem, fingerprint
 
 __all__ = ["Choices", "TrainingObjective", "TrainingProblem", "checked_labels", "fingerprint", "training_choices"]

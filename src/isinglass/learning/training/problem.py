@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import partial
 from typing import Any, Protocol, Self
 
@@ -20,12 +21,13 @@ from isinglass.learning.objective import Objective
 from isinglass.learning.optimizers import Optimizer
 from isinglass.learning.total import Total, blocks
 from isinglass.learning.training.choices import Choices, GraphChoices
-from isinglass.learning.training.fingerprints import fingerprint
 from isinglass.learning.training.keeping import Keeping
 from isinglass.models import Model
 from isinglass.runtime.cached_property import cached_property
 from isinglass.segments import ranges, starts
 from isinglass.typing import Array, FloatArray, IntArray
+
+_LIMITS = ("max_iter", "epochs", "tol", "ftol")  # options of an optimizer that may change between two runs
 
 
 class TrainingObjective(Protocol):
@@ -272,6 +274,45 @@ class GraphProblem(TrainingProblem):
             stages=chosen.per_iteration,
             recall=recall,
         )
+
+
+def fingerprint(*values: Any) -> str:
+    """Return a text that tells numbers, texts, arrays, collections and objects with options from others.
+
+    Functions and classes count by their names. Limits of an optimizer, the number of threads and the state of a
+    generator are left out: a run may go on with others.
+
+    Examples
+    --------
+    >>> fingerprint(1.0, np.zeros(3)) == fingerprint(1.0, np.zeros(3)), fingerprint(1.0) == fingerprint(2.0)
+    (True, False)
+    """
+    return hashlib.sha256(repr(_told(values)).encode()).hexdigest()
+
+
+def _told(value: Any) -> Any:
+    """Return what `repr` prints in full, for `fingerprint`."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if value is None or isinstance(value, str | bytes | int | float | complex | np.generic):
+        return value
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return value.dtype.str, value.shape, hashlib.sha256(value.tobytes()).digest()
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_told(item) for item in value]
+    if isinstance(value, set | frozenset | Mapping):
+        items = value.items() if isinstance(value, Mapping) else value
+        return type(value).__name__, sorted(repr(_told(item)) for item in items)
+    if isinstance(value, partial):
+        return "partial", _told((value.func, value.args, value.keywords))
+    named = value if callable(value) and hasattr(value, "__name__") else type(value)
+    name = f"{getattr(named, '__module__', '')}.{getattr(named, '__qualname__', named.__name__)}"
+    if named is value or isinstance(value, np.random.Generator):
+        return "name", name
+    if not hasattr(value, "__dict__"):
+        return name, repr(value)
+    options = {f.name: getattr(value, f.name) for f in fields(value)} if is_dataclass(value) else vars(value)
+    limits = ("n_jobs", *(_LIMITS if isinstance(value, Optimizer) else ()))
+    return name, _told({key: option for key, option in options.items() if key not in limits})
 
 
 def sizes_of(model: Model) -> IntArray:

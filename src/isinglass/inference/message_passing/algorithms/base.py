@@ -6,7 +6,7 @@ The equations are in `kernels.numba.messages.updates` (messages) and `passes` (l
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -102,7 +102,7 @@ class MessagePassing(Algorithm):
     random_state: int = 0
     start_noise: float = 0.0
     check_stability: bool = False
-    reuse: bool = field(default=False, metadata={"fingerprint": False})  # a checkpoint may go on either way
+    reuse: bool = False
     n_jobs: int | None = None
 
     powers: ClassVar[bool] = True  # whether counting numbers may differ from one

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -116,7 +116,7 @@ class FractionalBeliefPropagation(MessagePassing):
     """
 
     counting_numbers: ArrayLike = 1.0
-    learn: Sequence[str] = field(default=(), metadata={"fingerprint": False})  # the parameters tell
+    learn: Sequence[str] = ()
 
     name: ClassVar[str] = "fbp"
     facts: ClassVar[Facts] = replace(
