@@ -4,11 +4,13 @@ import ast
 import importlib
 import pkgutil
 import re
+from functools import partial
 
 import numpy as np
 import pytest
 
 import isinglass as ig
+from isinglass.cli.fit import checked_recipe
 from isinglass.cli.main import main
 from isinglass.registry import Registry
 from isinglass.removed import REMOVED
@@ -58,5 +60,6 @@ OPTION_VALUES = {
     "l2='auto'": lambda: ig.ChainCRF(l2="auto").fit([np.eye(2)], [[0, 1]]),
     "schedule='random'": lambda: ig.infer(ONE, "bp", schedule="random"),
     "weights='optimised'": lambda: ig.infer(ONE, "trw", weights="optimised"),
+    **{f"[{key}] in a recipe": partial(checked_recipe, {key: {}}) for key in ("columns", "forms", "windows")},
 }
 """For each key such as ``l2='auto'`` a call that gives this value."""

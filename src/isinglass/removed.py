@@ -75,6 +75,11 @@ REMOVED: dict[str, str] = {
     # files
     "isinglass.write_fg": "use ig.write_uai",
     "isinglass.io.write_fg": "use write_uai",
+    # recipes
+    "isinglass diagnose": "use ig.diagnose in Python",
+    "[columns] in a recipe": "leave other columns out of the file, or fit ChainCRF in Python",
+    "[forms] in a recipe": "leave it out, or use ig.features.with_forms and ChainCRF in Python",
+    "[windows] in a recipe": "leave it out, or use ig.features.window_attributes and ChainCRF in Python",
     # the number of threads
     "BeliefPropagation(threads=)": "use n_jobs=",
     "FractionalBeliefPropagation(threads=)": "use n_jobs=",

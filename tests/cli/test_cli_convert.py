@@ -60,3 +60,11 @@ def test_mistakes(command, model, monkeypatch, source, target, words):
     assert (code, out) == (2, "")
     assert words in err
     assert sorted(model.parent.iterdir()) == before
+
+
+@pytest.mark.parametrize(("target", "evidence"), [("m.uai", "m.uai.evid"), ("c.uai", "c.uai.evid")])
+def test_what_is_read_is_not_written(command, model, target, evidence):
+    given = model.with_name(evidence)
+    given.write_text("1 2 1\n")
+    assert "OUT: expected another file" in command("convert", model, model.with_name(target), "--evidence", given).err
+    assert (model.read_text(), given.read_text()) == (UAI, "1 2 1\n")

@@ -709,3 +709,12 @@ def test_log_probabilities_are_at_most_zero(size):
     best = fitted.predict(large)
     assert (fitted.log_likelihood(large, best) <= 0).all()
     assert all(value <= 0 for found in fitted.predict_n_best(large, 2) for _, value in found)
+
+
+@pytest.mark.parametrize("loss", ig.losses.LOSSES)
+def test_the_documentation_names_every_loss(loss):
+    try:
+        ig.ChainCRF(loss=loss)._choices()
+    except ig.IsinglassError:  # one of graphs alone
+        return
+    assert f'"{loss}"' in ig.ChainCRF.__doc__

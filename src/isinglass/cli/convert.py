@@ -30,7 +30,9 @@ def run(arguments: argparse.Namespace) -> None:
     from isinglass.graph.factor_graph import describe
     from isinglass.io import read_model, write_model
 
-    check_writable(arguments.target, arguments.evidence, option="OUT")
+    beside = f"{arguments.target.removesuffix('.gz')}.evid"
+    for target in (arguments.target, *([] if arguments.drop_evidence else [beside])):
+        check_writable(target, arguments.source, arguments.evidence, option="OUT")
     potentials = read_model(arguments.source, arguments.evidence)
     if arguments.drop_evidence:
         potentials = potentials.without_evidence()

@@ -5,43 +5,43 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from typing import TYPE_CHECKING, Any
+import tomllib
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
 
 from isinglass.cli.options import Commands, add_command, add_quiet
 from isinglass.cli.pages import add_report, prepare_report, write_report
 from isinglass.cli.report import check_writable, one_line, print_table, progress_on_stderr, say, to_stdout
-from isinglass.errors import InputError
-
-if TYPE_CHECKING:
-    from isinglass.cli.examples import Examples
+from isinglass.errors import FileFormatError, InputError, require
+from isinglass.registry import did_you_mean
+from isinglass.removed import refuse_removed
 
 INTERRUPTED = 130
+Recipe = dict[str, Any]
+_CLASSES = {"chain": "ChainCRF", "grid": "GridCRF", "graph": "GraphCRF"}
+_NOT_HERE = ("callback", "checkpoint", "verbose", "warm_start")  # options of the command, or of no file
+_ENTRIES: dict[str, tuple[Any, Callable[[Any], object], str]] = {  # its default, what is right, and that in words
+    "estimator": ("nothing", lambda given: given in tuple(_CLASSES), "'chain' or 'grid' or 'graph'"),
+    "label": (-1, lambda given: type(given) is int, "the number of a column, from 0, or from the end: -1"),
+    "separator": (None, lambda given: given is None or (isinstance(given, str) and given), "text between columns"),
+    "scheme": (None, lambda given: given in (None, "bio", "bioes"), "'bio' or 'bioes'"),
+    "options": ({}, lambda given: isinstance(given, dict), "a table"),
+}
 _SUMMARY = "learn an estimator from examples"
 _TEXT = """Learn an estimator, as a recipe says, and write it to a model file. The recipe is a TOML file:
 
   estimator = "chain"        # "chain": sequences; "grid": images; "graph"
-  label = -1                 # chain: the column of the labels (default: the last)
+  label = -1                 # chain: the column of the labels, from 0; -1 is the last (default)
   separator = "\\t"           # chain: between columns (default: spaces and tabs)
-
   scheme = "bioes"           # chain: learn spans, labels B-..., I-..., O, in this scheme (default: as they are)
 
-  [columns]                  # chain: names for the columns that attributes are made of (default: c0, c1, ...)
-  w = 0
-  t = 1
-
-  [forms]                    # chain: what words look like, as further columns w.lower, w.suffix3, ...: lower, shape,
-  w = ["lower", "suffix3"]   # short-shape, is-title, is-upper, is-digit, prefix1 to prefix9, suffix1 to suffix9
-
-  [windows]                  # chain: offsets that are looked at together (default: words up to two tokens away and
-  w = [[-1], [0], [-1, 0]]   # pairs for the first column, and triples, too, for the others)
-  t = [[0], [-1, 0]]
-  "w.lower" = [[-1], [0]]    # (default for forms: the word itself; for lower and short-shape its neighbours, too)
-
-  [options]                  # parameters of the estimator; those of inference, loss and optimizer as names, or as
-  l2 = 1.0                   # tables: inference = {name = "bp", damping = 0.1}
+  [options]                  # parameters of ChainCRF, GridCRF or GraphCRF: see python -m pydoc isinglass.ChainCRF
+  l2 = 1.0
 
 DATA is text with one token a line and blank lines between sequences (chain; plain or .gz), or an .npz file: X and Y
 (grid), or nodes, node_counts, edges, edge_counts, edge_features (if any) and Y (graph). A label -1 is "not observed".
+Attributes of a token are the values of its columns and of those up to two tokens away, alone and in pairs, and triples
+from the second column on; where words are all there is, also what they look like. For others use ChainCRF in Python.
 
 Ctrl-C ends training; the best parameters so far are written, and the exit code is 130. With --checkpoint, a run that
 was killed goes on where it was, to the same bits."""
@@ -58,56 +58,59 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument("data", metavar="DATA", help="examples to learn from: text, or .npz")
     parser.add_argument("--model", metavar="FILE", required=True, help="where the fitted estimator is written")
     parser.add_argument("--validation", metavar="FILE", help="examples that end training early (default: none)")
-    parser.add_argument(
-        "--checkpoint", metavar="FILE", help="keep the state of the run; go on if there (default: none)"
-    )
+    text = "keep the state of the run; go on if there (default: none)"
+    parser.add_argument("--checkpoint", metavar="FILE", help=text)
     parser.add_argument("--jobs", metavar="N", type=int, help=_THREADS)
     add_report(parser)
     add_quiet(parser)
-    plain = parser.format_help
-    parser.format_help = lambda: plain() + _all_options()  # type: ignore[method-assign]
-
-
-def _all_options() -> str:
-    """Return the options of all estimators, from their documentation; looked up when help is asked for."""
-    from isinglass.cli.recipe import ESTIMATORS, option_text
-
-    texts = [f"\n[options] of estimator = {name!r}:\n\n{option_text(name)}\n" for name in ESTIMATORS]
-    return "".join(texts)
 
 
 def run(arguments: argparse.Namespace) -> int | None:
     """Fit, write the model, print how it went."""
+    from isinglass import estimators
     from isinglass.cli.examples import Sentences, read_examples
-    from isinglass.cli.recipe import Recipe
+    from isinglass.io.files import read_text
 
-    recipe = Recipe.read(arguments.config)
+    recipe = read_recipe(arguments.config)
     read = (arguments.config, arguments.data, arguments.validation)
     check_writable(arguments.model, *read, arguments.checkpoint, option="--model")
     if arguments.checkpoint is not None:
         check_writable(arguments.checkpoint, *read, option="--checkpoint")
     prepare_report(arguments.report)
-    more = {name: value for name, value in (("n_jobs", arguments.jobs),) if value is not None}
-    recipe = Recipe(**{**recipe.to_json(), "options": {**recipe.options, **more}})
-    crf = recipe.make(checkpoint=arguments.checkpoint)
+    cls = getattr(estimators, _CLASSES[recipe["estimator"]])
+    known = [name for name in cls._get_param_names() if name not in _NOT_HERE]
+    for name in recipe["options"]:
+        _require_known(f"options.{name}", name, known)
+    crf = cls(**recipe["options"], checkpoint=arguments.checkpoint)
+    if arguments.jobs is not None:
+        crf.set_params(n_jobs=arguments.jobs)
     data = read_examples(arguments.data, recipe, labelled=True)
-    width = data.width if isinstance(data, Sentences) else None
+    width = len(data.rows[0][0]) if isinstance(data, Sentences) else 0
     held_out = None
     if arguments.validation is not None:
-        validation = read_examples(arguments.validation, recipe, labelled=True, width=width)
-        held_out = (validation.X, validation.Y)
+        held_out = read_examples(arguments.validation, recipe, labelled=True, width=width)
     began = time.perf_counter()
     with progress_on_stderr(arguments.quiet) as progress:
         most = crf.max_iter if isinstance(crf.max_iter, int) and crf.max_iter > 0 else 1
         crf.callback = lambda p: progress(f"iteration {p.iteration}, objective {p.value:.8g}", p.iteration / most)
-        crf.fit(data.X, data.Y, validation=held_out)
+        crf.fit(data.X, data.Y, validation=held_out and (held_out.X, held_out.Y))
     crf.set_params(callback=None, checkpoint=None)
-    crf.save(arguments.model, notes={"recipe": recipe.to_json(), "columns": width})
-    facts = _facts(crf, time.perf_counter() - began)
+    crf.save(arguments.model, notes={"recipe": recipe, "columns": width})
+    facts = {
+        "estimator": type(crf).__name__,
+        "parameters": len(crf.theta_),
+        "iterations": crf.n_iter_,
+        "objective": f"{crf.objective_:.8g}",
+        "ended": crf.message_,
+        "seconds": f"{time.perf_counter() - began:.1f}",
+    }
     if not arguments.quiet:
         print_table(f"wrote {arguments.model}", ["", ""], [[name, str(value)] for name, value in facts.items()])
     if arguments.report is not None:
-        path = _page(crf, facts, data, arguments)
+        from isinglass.cli.pages import training_sections
+
+        title = f"{facts['estimator']}, fitted to {os.path.basename(arguments.data)}"
+        path = write_report(arguments, title, training_sections(crf, facts, data, read_text(arguments.config)))
         to_stdout("" if arguments.quiet else f"wrote {one_line(path)}\n")
     if crf.message_ == "interrupted":
         say(f"interrupted; the best parameters so far are in {arguments.model}")
@@ -115,39 +118,51 @@ def run(arguments: argparse.Namespace) -> int | None:
     return None
 
 
-def _facts(crf: Any, seconds: float) -> dict[str, object]:
-    return {
-        "estimator": type(crf).__name__,
-        "parameters": len(crf.theta_),
-        "iterations": crf.n_iter_,
-        "objective": f"{crf.objective_:.8g}",
-        "ended": crf.message_,
-        "seconds": f"{seconds:.1f}",
-    }
+def read_recipe(path: str) -> Recipe:
+    """Read a recipe, a TOML file."""
+    from isinglass.io.files import read_text, shown_path
+
+    try:
+        return checked_recipe(tomllib.loads(read_text(path, limit=2**20)))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise FileFormatError(shown_path(path), None, "TOML", f"{error!s:.200}") from None
+    except InputError as error:
+        remedy = f"{error.remedy}; " * bool(error.remedy) + "see: isinglass fit --help"
+        expected = f"{error.expected} as {error.argument}"
+        raise FileFormatError(shown_path(path), None, expected, error.got, remedy) from None
 
 
-def _page(crf: Any, facts: dict[str, object], data: Examples, arguments: argparse.Namespace) -> str:
-    """Write the page; return where."""
-    from isinglass.cli.pages import training_sections
-    from isinglass.io.files import read_text
+def checked_recipe(given: Mapping[str, Any]) -> Recipe:
+    """Return all entries of a recipe.
 
-    sections = training_sections(crf, facts, data, read_text(arguments.config))
-    title = f"{type(crf).__name__}, fitted to {os.path.basename(arguments.data)}"
-    return write_report(arguments, title, sections)
+    Examples
+    --------
+    >>> checked_recipe({"estimator": "grid", "options": {"iterations": 4}})
+    {'estimator': 'grid', 'label': -1, 'separator': None, 'scheme': None, 'options': {'iterations': 4}}
+    """
+    for key in given:
+        refuse_removed(f"[{key}] in a recipe")
+        _require_known("an entry", key, _ENTRIES)
+    recipe = {key: given.get(key, default) for key, (default, _, _) in _ENTRIES.items()}
+    for key, (default, fine, expected) in _ENTRIES.items():
+        require(fine(recipe[key]), key, expected, f"{recipe[key]!a:.40}")
+        plain = recipe[key] == default or recipe["estimator"] == "chain" or key in ("estimator", "options")
+        require(plain, key, "none, unless estimator is 'chain'", f"{recipe[key]!a:.40}")
+    return recipe
 
 
-def opened(path: str) -> tuple[Any, Any, int | None]:
+def _require_known(argument: str, name: str, known: Collection[str]) -> None:
+    require(name in known, argument, f"one of {', '.join(known)}", f"{name!a:.40}", did_you_mean(name, known))
+
+
+def opened(path: str) -> tuple[Any, Recipe, int]:
     """Return the estimator of a model file, its recipe, and how many columns its text had."""
-    from isinglass.cli.recipe import Recipe
-    from isinglass.errors import FileFormatError
     from isinglass.estimators import load, notes_of
 
     crf, notes = load(path), notes_of(path)
-    width = notes.get("columns")
     try:
-        recipe = Recipe.of(notes["recipe"])
-        if width is not None and (type(width) is not int or not 0 < width < 2**20):
-            raise InputError("columns", "a number of columns", f"{width!a:.40}")
+        recipe, width = checked_recipe(notes["recipe"]), notes["columns"]
+        require(type(width) is int and 0 <= width < 2**20, "columns", "a number of columns", f"{width!a:.40}")
     except (KeyError, TypeError, AttributeError, InputError) as error:
         remedy = "the file was not written by `isinglass fit`; load it in Python"
         raise FileFormatError(path, None, "a recipe in the model file", f"{error!s:.100}", remedy) from None

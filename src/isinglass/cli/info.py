@@ -34,12 +34,10 @@ def add_parser(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Read and describe."""
-    from isinglass.cli.estimators import describe_estimator, is_archive, print_estimator
     from isinglass.io import read_model
 
-    if is_archive(arguments.model):
-        about = describe_estimator(arguments.model)
-        to_stdout(json_text(about, 2)) if arguments.json else print_estimator(about)
+    if _is_archive(arguments.model):
+        _describe_estimator(arguments.model, arguments.json)
         return
     potentials = read_model(arguments.model, arguments.evidence)
     facts = {"model": arguments.model, **describe_model(potentials)}
@@ -164,3 +162,37 @@ def _memory_line(facts: JsonObject) -> str:
 
     free, limit = bytes_text(facts["memory_available"]), bytes_text(facts["memory_limit"])
     return f"{free} of memory are free; without --memory, inference may take {limit}"
+
+
+def _is_archive(path: str) -> bool:
+    """Tell whether a file is an archive, as fitted estimators are; a file that cannot be read is none."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(2) == b"PK"
+    except OSError:
+        return False
+
+
+def _describe_estimator(path: str, as_json: bool) -> None:
+    """Print the facts about a fitted estimator, and the weights of most effect."""
+    from isinglass.estimators import load, notes_of
+
+    found, notes = load(path), notes_of(path)
+    classes = getattr(found, "classes_", None)
+    facts: JsonObject = {
+        "model": path,
+        "estimator": f"{found!r}",
+        "labels": None if classes is None else [str(label) for label in classes],
+        "n_features": getattr(found, "n_features_in_", None),
+        "n_parameters": len(found.theta_),
+        "parameters": {name: list(array.shape) for name, array in getattr(found, "parameters_", {}).items()},
+        "iterations": found.n_iter_,
+        "objective": found.objective_,
+        "ended": found.message_,
+    }
+    if as_json:
+        to_stdout(json_text(facts | notes, 2))
+        return
+    print_table(path, ["", ""], [[name, str(value)] for name, value in facts.items() if value is not None], left=2)
+    if hasattr(found, "explain"):
+        to_stdout(f"Strongest weights\n\n{found.explain(top=3)}\n")

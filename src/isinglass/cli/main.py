@@ -16,7 +16,6 @@ from isinglass.cli import (
     algorithms,
     convert,
     demo,
-    diagnose,
     evaluate,
     fit,
     infer,
@@ -30,7 +29,7 @@ from isinglass.errors import IsinglassError, MissingDependencyError
 from isinglass.removed import refuse_removed
 
 MISTAKE, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
-MODULES = (infer, info, convert, fit, predict, evaluate, diagnose, demo, algorithms, warmup)
+MODULES = (infer, info, convert, fit, predict, evaluate, demo, algorithms, warmup)
 GROUP = "isinglass.commands"  # entry points of other packages: each is a function like `add_parser` of a module here
 
 _TEXT = "Undirected graphical models: inference and learning, from the command line."

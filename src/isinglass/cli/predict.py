@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
-from isinglass.cli.fit import opened
+from isinglass.cli.fit import Recipe, opened
 from isinglass.cli.options import Commands, UsageError, add_command
 from isinglass.cli.report import check_writable, emit, json_text
+from isinglass.errors import InputError
 
 _SUMMARY = "label examples with a fitted model"
 _TEXT = """Label examples. For text, the lines are written with the label as one more column (with --marginals, and its
@@ -34,20 +36,41 @@ def add_parser(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Read, label, write."""
-    from isinglass.cli.examples import json_lines, read_examples, source_of
+    from isinglass.cli.examples import Sentences, read_examples
 
     check_writable(arguments.out, arguments.model, arguments.data)
     crf, recipe, width = opened(arguments.model)
-    if arguments.out is None and recipe.estimator != "chain" and not arguments.json:
-        raise UsageError(
-            "predictions for .npz data are an .npz file: give --out FILE or --json (see: isinglass predict --help)"
-        )
-    with source_of(arguments.data) as path:
-        data = read_examples(path, recipe, labelled=False, width=width)
+    if arguments.out is None and recipe["estimator"] != "chain" and not arguments.json:
+        text = "predictions for .npz data are an .npz file: give --out FILE or --json"
+        raise UsageError(f"{text} (see: isinglass predict --help)")
+    data = read_examples(arguments.data, recipe, labelled=False, width=width)
+    if isinstance(data, Sentences):
+        _check_tokens(crf, recipe, width, data.rows)
     marginals = crf.predict_marginals(data.X) if arguments.marginals else None
     found, classes = crf.predict(data.X), crf.classes_
-    if arguments.json:
-        lines = json_lines(data, found, marginals, classes)
-        emit("".join(map(json_text, lines)), arguments.out)
-    else:
+    if not arguments.json:
         emit(data.written(found, marginals, classes), arguments.out)
+        return
+    lines: list[Any] = [{"labels": labels} for labels in data.plain(found)]
+    for line, beliefs in zip(lines, () if marginals is None else marginals, strict=marginals is not None):
+        line["marginals"] = _named(beliefs, [str(label) for label in classes])
+    emit("".join(map(json_text, lines)), arguments.out)
+
+
+def _named(beliefs: Any, names: list[str]) -> object:
+    if beliefs.ndim > 1:
+        return [_named(part, names) for part in beliefs]
+    return {name: round(value, 6) for name, value in zip(names, beliefs.tolist(), strict=True)}
+
+
+def _check_tokens(crf: Any, recipe: Recipe, width: int, rows: Any) -> None:
+    """Refuse running text, of which each line would be labelled as if it were one token."""
+    tokens = [row for one in rows for row in one]
+    known = {label.rpartition("-")[2] for label in (*crf.classes_, "-1")}  # whatever the scheme
+    columns = len(tokens[0]) if tokens else 0
+    blank = columns == 1 and any(" " in row[0] for row in tokens)
+    blank = blank and not any(" " in attribute for attribute, _ in crf.state_features_)
+    strange = columns == width and not any(row[recipe["label"]].rpartition("-")[2] in known for row in tokens)
+    if tokens and (blank or strange):
+        got = f"{' '.join(tokens[0])!a:.60}"
+        raise InputError("DATA", "one token a line, as in training, and labels of the model or none", got)

@@ -93,13 +93,13 @@ def error_text(error: BaseException) -> str:
 def check_writable(path: str | None, *sources: str | None, option: str = "--out") -> None:
     """Refuse a file that cannot be written, or that is one of the sources, before any work is done for it.
 
-    None stands for stdout.
+    None stands for stdout, and the source "-" for stdin.
     """
     if path is None:
         require_stdout()
         return
     for source in sources:
-        if source is not None and os.path.realpath(source) == os.path.realpath(path):
+        if source is not None and _same_file(path, source):
             raise InputError(option, "another file than those that are read", path)
     if os.path.isdir(path):
         raise IsADirectoryError(21, "Is a directory", path)
@@ -107,6 +107,14 @@ def check_writable(path: str | None, *sources: str | None, option: str = "--out"
         raise PermissionError(13, "Permission denied", path)
     if not path.startswith(("/dev/", "/proc/")):  # which may stand for files that are open already
         _check_folder(os.path.dirname(os.path.realpath(path)), os.path.isfile(path) or not os.path.exists(path))
+
+
+def _same_file(path: str, source: str) -> bool:
+    try:
+        found = os.fstat(0) if source == "-" else os.stat(source)
+        return os.path.isfile(path) and os.path.samestat(os.stat(path), found)
+    except OSError:  # there may be none yet
+        return os.path.realpath(source) == os.path.realpath(path)
 
 
 def _check_folder(folder: str, replaced: bool) -> None:

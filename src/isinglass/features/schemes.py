@@ -12,8 +12,6 @@ from collections.abc import Sequence
 
 from isinglass.errors import InputError
 
-SCHEMES = ("bio", "bioes")
-
 
 def to_bioes(labels: Sequence[str]) -> list[str]:
     """Return the labels of one sequence in BIOES; from BIO, IOB or BIOES.
