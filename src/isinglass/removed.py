@@ -12,16 +12,17 @@ from typing import Self
 
 from isinglass.errors import RemovedError
 
+EXTRA = "pip install isinglass-experiments; in a clone: pip install ./experiments"
 REMOVED: dict[str, str] = {
     # profiling
     "isinglass.Profile": "use cProfile or py-spy",
     "isinglass bench": "in a clone of the repository, use make bench; for your own code, cProfile or py-spy",
     # experiments
     "isinglass reproduce --finished": "--checkpoints DIR goes on from the cells that are there",
-    "isinglass.experiments": "it is the package isinglass_experiments (pip install isinglass-experiments)",
+    "isinglass.experiments": f"it is the package isinglass_experiments ({EXTRA})",
     # data sets and features of images
     **{
-        f"isinglass.{part}.{name}": f"it is isinglass_experiments.data.{name} (pip install isinglass-experiments)"
+        f"isinglass.{part}.{name}": f"it is isinglass_experiments.data.{name} ({EXTRA})"
         for part, names in {
             "datasets": (
                 "Alignment Chunking Contingency Entities Letters MultiLabel Photographs Snakes Stereo "
@@ -34,13 +35,16 @@ REMOVED: dict[str, str] = {
         for name in names.split()
     },
     # restricted Boltzmann machines
-    "isinglass.RBM": "use models.BoltzmannMachine(edges='restricted') with MRF, or scikit-learn's BernoulliRBM",
-    "isinglass.models.RestrictedBoltzmannMachine": "use models.BoltzmannMachine(edges='restricted')",
+    "isinglass.RBM": (
+        "use machine = models.BoltzmannMachine(visible, hidden, 'restricted') and MRF(machine, method='pcd')"
+        ".fit(machine.with_hidden(V)), or scikit-learn's BernoulliRBM"
+    ),
+    "isinglass.models.RestrictedBoltzmannMachine": "use models.BoltzmannMachine(visible, hidden, 'restricted')",
     # the search for a penalty
     "isinglass.estimators.L2Trial": "use scikit-learn's GridSearchCV",
     "l2='auto'": "use scikit-learn's GridSearchCV over l2",
     # chains of second order
-    "ChainCRF(order=)": "use pairs (label before, label) as labels, and forbid those that do not overlap",
+    "ChainCRF(order=)": "leave out order=1; use attributes of neighbouring tokens in place of order=2",
     # methods of learning
     "isinglass.learning.optimisers": "use isinglass.learning.optimizers",
     "isinglass.learning.optimizers.OPTIMISERS": "use OPTIMIZERS",
@@ -151,6 +155,7 @@ def missing_attribute(module: str) -> Callable[[str], object]:
 
     def attribute(name: str) -> object:
         refuse_removed(f"{module}.{name}")
+        refuse_removed(f"isinglass.{name}")
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
 
     return attribute

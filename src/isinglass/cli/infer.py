@@ -47,7 +47,7 @@ _ITERATIVE = (
     ("--tol", float, "X", "stop when no message changes by more (default: 1e-8)"),
     ("--max-iter", int, "N", "stop after so many iterations at the latest (default: 1000)"),
     ("--damping", float, "X", "share of the old message, from 0 to below 1 (default: 0, trw 0.3)"),
-    ("--schedule", str, "NAME", "auto, flooding, tree, grid, sequential, random or residual (default: auto)"),
+    ("--schedule", str, "NAME", "auto, flooding, tree, grid, sequential or residual (default: auto)"),
 )
 
 

@@ -33,6 +33,9 @@ from isinglass.inference.sampling.algorithms import (
     Wolff,
 )
 from isinglass.inference.tracing.trace import Trace, trace
+from isinglass.removed import missing_attribute
+
+__getattr__ = missing_attribute(__name__)
 
 __all__ = [
     "ALGORITHMS",
