@@ -190,7 +190,7 @@ def test_weighted_hamming():
 
 
 def test_solvers_that_leave_variables_undecided_are_refused():
-    pytest.importorskip("ortools")
+    pytest.importorskip("maxflow")
     rng = np.random.default_rng(0)
     g = ig.FactorGraph([2] * 3, [(0, 1), (1, 2), (0, 2)])
     p = ig.Potentials.from_groups(g, [-5.0 * np.eye(2)[None] + 0.01 * rng.normal(size=(3, 2, 2))])

@@ -224,8 +224,7 @@ def test_wrong_options(name, options, match):
 
 
 @pytest.mark.parametrize(
-    ("name", "module", "match"),
-    [("graph-cut", "ortools.graph.python.max_flow", "ortools"), ("toulbar2", "pytoulbar2", "pytoulbar2")],
+    ("name", "module", "match"), [("graph-cut", "maxflow", "PyMaxflow"), ("toulbar2", "pytoulbar2", "pytoulbar2")]
 )
 def test_missing_packages(monkeypatch, name, module, match):
     real = builtins.__import__

@@ -1,6 +1,6 @@
 """The solver that chooses: exact methods if possible, cheapest first, else the best score and bound in the given time.
 
-1. A submodular binary model: a minimum cut (where OR-Tools is installed).
+1. A submodular binary model: a minimum cut (where PyMaxflow is installed).
 2. A model of small treewidth: a junction tree.
 3. Any other binary pairwise model: roof duality; its persistent labels are fixed, and the steps below solve the rest.
 4. TRW-S, for a bound and a first assignment; then iterated local search from that assignment.
@@ -73,7 +73,7 @@ class Auto(Solver):
 
     def solve(self, search: Search, reduction: Reduction) -> None:
         """Try one solver after the other, the cheapest proof first."""
-        binary = _is_binary(search.potentials) and find_spec("ortools") is not None
+        binary = _is_binary(search.potentials) and find_spec("maxflow") is not None
         if binary and self._cut(search):
             return
         if self._exact(search):

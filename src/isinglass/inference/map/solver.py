@@ -160,7 +160,7 @@ def make(solver: str | Solver, options: dict[str, Any]) -> Solver:
 
 def missing(package: str, solver: str) -> MissingDependencyError:
     """Return the error about an optional package that is not installed."""
-    extra = {"ortools": "cuts", "pytoulbar2": "toulbar2"}[package]
+    extra = {"PyMaxflow": "maxflow", "pytoulbar2": "toulbar2"}[package]
     remedy = f"pip install 'isinglass[{extra}]', or pip install {package}"
     return MissingDependencyError(f"{solver!r} needs {package}, which is not installed: {remedy}")
 

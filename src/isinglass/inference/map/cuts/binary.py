@@ -19,17 +19,16 @@ of these labels together. Persistent labels that replace those of any assignment
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from isinglass.errors import IsinglassError
 from isinglass.inference.assignment import EPSILON, TERMS
 from isinglass.inference.map.search import LARGE
 from isinglass.inference.map.solver import missing
 from isinglass.potentials import Potentials
 from isinglass.typing import FloatArray, IntArray, Mask
 
-_BITS = 61  # of capacities; SimpleMaxFlow has 63
 TINY = 1e-12  # the share of the largest of A, B, C, D by which w may be negative and still count as zero
 
 
@@ -95,58 +94,36 @@ def minimum_cut(energy: BinaryEnergy, solver: str) -> tuple[IntArray, float]:
 
     Where w is negative by rounding, it counts as zero, and the energy that is proved is less by it.
     """
-    n = len(energy.unary)
-    if not n:
+    if not len(energy.unary):
         return np.zeros(0, np.int64), energy.constant
+    graph = _new_graph(len(energy.unary), len(energy.first), solver)
     A, B, C, D = energy.values
     i, j, w = energy.first, energy.second, np.maximum(energy.excess, 0.0)
-    forth = np.inf > C  # the first form, or the second
-    low, both = np.where(forth, C, B), ~forth & (np.inf == B)
-    low[both] = D[both]  # x_i = x_j: A and D - A go to x_i
-    unary = energy.unary + np.bincount(i, np.where(forth, C - A, D - low), n)
-    unary = unary + np.bincount(j, np.where(forth, D - C, low - A), n)
-    nodes, source, sink = np.arange(n), np.full(n, n), np.full(n, n + 1)
-    tails, heads = np.concatenate([source, nodes, i, j]), np.concatenate([nodes, sink, j, i])
-    arcs = [np.maximum(unary, 0.0), np.maximum(-unary, 0.0), np.where(forth | both, w, 0.0), np.where(forth, 0.0, w)]
-    states, flow = _flow(n, tails, heads, np.concatenate(arcs), solver)
+    n, forth = len(energy.unary), np.inf > C  # the first form, or the second
+    if forth.all():
+        unary = energy.unary + np.bincount(i, C - A, n) + np.bincount(j, D - C, n)
+        graph.add_edges(i, j, w, np.zeros(len(w)))
+    else:
+        low, both = np.where(forth, C, B), ~forth & (np.inf == B)
+        low[both] = D[both]  # x_i = x_j: A and D - A go to x_i
+        unary = energy.unary + np.bincount(i, np.where(forth, C - A, D - low), n)
+        unary = unary + np.bincount(j, np.where(forth, D - C, low - A), n)
+        graph.add_edges(i, j, np.where(forth | both, w, 0.0), np.where(forth, 0.0, w))
     constant = energy.constant + float(A.sum()) + float(np.minimum(unary, 0.0).sum())
-    least = constant + flow + float(np.minimum(energy.excess, 0.0).sum()) - _rounding(energy, unary)
-    return states, least
+    graph.add_grid_tedges(np.arange(n), np.maximum(unary, 0.0), np.maximum(-unary, 0.0))
+    flow = graph.maxflow()
+    least = constant + flow + float(np.minimum(energy.excess, 0.0).sum()) - _flow_error(energy, unary, flow)
+    return graph.get_grid_segments(np.arange(n)).astype(np.int64), least
 
 
-def _flow(n: int, tails: IntArray, heads: IntArray, capacities: FloatArray, solver: str) -> tuple[IntArray, float]:
-    """Return which nodes are not on the side of the source in a minimum cut, and a lower bound on its capacity.
-
-    Nodes n and n + 1 are the source and the sink. The algorithm takes integers, so capacities are multiplied by a
-    power of two, such that no sum overflows, and rounded down: the flow is at most the true one.
-    """
-    try:
-        from ortools.graph.python.max_flow import SimpleMaxFlow
-    except ImportError:
-        raise missing("ortools", solver) from None
-    finite = np.isfinite(capacities)
-    exponent = _BITS - int(np.frexp(capacities[finite].sum())[1])
-    whole = np.full(len(capacities), 2**_BITS)  # more than any cut without an infinite arc
-    whole[finite] = np.ldexp(capacities[finite], exponent)
-    graph = SimpleMaxFlow()
-    graph.add_arcs_with_capacity(tails, heads, whole)
-    status = graph.solve(n, n + 1)
-    if status != graph.OPTIMAL:
-        raise IsinglassError(f"{solver!r}: the maximum flow ended with {status}")
-    states = np.ones(n, np.int64)
-    near = np.asarray(graph.get_source_side_min_cut(), np.int64)
-    states[near[near < n]] = 0
-    return states, float(np.ldexp(float(graph.optimal_flow()), -exponent))
-
-
-def _rounding(energy: BinaryEnergy, unary: FloatArray) -> float:
-    """Bound the rounding of the sums that make capacities of large energies; else 0."""
+def _flow_error(energy: BinaryEnergy, unary: FloatArray, flow: float) -> float:
+    """Bound the rounding of a flow with large capacities, with an augmentation for each node and arc; else 0."""
     finite = energy.values[np.isfinite(energy.values)]
     largest = max(float(np.abs(finite).max(initial=0.0)), float(np.abs(unary).max(initial=0.0)))
     if largest <= LARGE:
         return 0.0
-    sums = abs(energy.constant) + float(np.abs(finite).sum()) + float(np.abs(unary).sum())
-    return EPSILON * TERMS * sums
+    sums = abs(energy.constant) + float(np.abs(energy.values[0]).sum()) + float(np.abs(unary).sum())
+    return EPSILON * ((len(unary) + len(energy.first)) * (largest + abs(flow)) + TERMS * sums)
 
 
 def roof_dual(energy: BinaryEnergy, solver: str) -> tuple[IntArray, float]:
@@ -166,3 +143,14 @@ def roof_dual(energy: BinaryEnergy, solver: str) -> tuple[IntArray, float]:
     )
     states, bound = minimum_cut(doubled, solver)
     return np.where(states[:n] != states[n:], states[:n], -1), bound
+
+
+def _new_graph(nodes: int, arcs: int, solver: str) -> Any:
+    """Return an empty graph of PyMaxflow; refuse if that is not installed."""
+    try:
+        import maxflow
+    except ImportError:
+        raise missing("PyMaxflow", solver) from None
+    graph = maxflow.GraphFloat(nodes, arcs)
+    graph.add_nodes(nodes)
+    return graph

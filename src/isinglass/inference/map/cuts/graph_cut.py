@@ -1,8 +1,8 @@
 """Graph cuts: exact maximisation of binary pairwise models whose energies are submodular.
 
 The problem is a minimum cut (`binary`; Greig, Porteous and Seheult 1989), which is found by a maximum flow. The flow
-proves optimality: its value is a bound, and equals that of the cut. The flow is computed by the push-relabel
-algorithm (Goldberg and Tarjan 1988), with OR-Tools.
+proves optimality: its value is a bound, and equals that of the cut. The flow is computed by the algorithm of Boykov and
+Kolmogorov (2004), with PyMaxflow.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class GraphCut(Solver):
         accepts="submodular",
         proves="always",
         bound=True,
-        needs="ortools",
+        needs="PyMaxflow",
     )
 
     def check(self, reduction: Reduction) -> None:

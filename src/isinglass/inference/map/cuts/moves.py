@@ -68,7 +68,7 @@ class Expansion(Solver):
         accepts="pairwise",
         proves="never",
         bound=False,
-        needs="ortools",
+        needs="PyMaxflow",
     )
 
     def check(self, reduction: Reduction) -> None:

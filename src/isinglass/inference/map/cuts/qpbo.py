@@ -53,7 +53,7 @@ class QPBO(Solver):
         accepts="binary pairwise",
         proves="sometimes",
         bound=True,
-        needs="ortools",
+        needs="PyMaxflow",
     )
 
     def check(self, reduction: Reduction) -> None:
