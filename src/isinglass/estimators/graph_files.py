@@ -35,6 +35,7 @@ def restore_graph(crf: Any, saved: Saved) -> None:
         setattr(crf, f"{key}_", saved.optional(key, kind))
     if crf.iterations_ is not None and not 1 <= crf.iterations_ < 2**40:
         raise saved.error("a number of iterations of inference", f"{crf.iterations_}")
+    saved.require(0 < crf.n_states_ < 2**20, "a number of states", f"{crf.n_states_}")
     crf._labels = _classes(saved, crf.n_states_)
     crf.classes_ = np.arange(crf.n_states_) if crf._labels is None else np.array(crf._labels)
     stages = stages_of(crf)

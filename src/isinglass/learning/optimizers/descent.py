@@ -56,7 +56,8 @@ def evaluate(f: Counted, x: FloatArray, step: float, direction: FloatArray) -> T
     A slope is finite only if the whole gradient is: an infinite or undefined term of a sum stays.
     """
     if np.isfinite(x).all():
-        value, gradient = f(x)
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is a step too long
+            value, gradient = f(x)
         slope = dot(gradient, direction)
         if math.isfinite(value) and math.isfinite(slope):
             return Trial(step, value, slope, x, gradient)
