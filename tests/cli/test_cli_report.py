@@ -69,6 +69,7 @@ def count(page, text):
     return page.split("<body>")[1].split("<script>")[0].count(text)
 
 
+@pytest.mark.long
 def test_pages(folder, tmp_path, capsys):
     """One test, as the pages take some seconds to make."""
     pages = pages_in(folder, capsys)

@@ -69,6 +69,7 @@ def test_weights_far_from_the_reference_are_useless_and_say_so():
     assert lost.value < ig.infer(f.potentials(far)).log_z - 1  # what they say is wrong, and they say that it is
 
 
+@pytest.mark.long
 def test_weights_that_say_nothing_are_told():
     p = ig.models.Ising(ig.grid_graph(10, 10, 2)).potentials(coupling=0.4)
     X = ig.sample(p, 100, random_state=0)
