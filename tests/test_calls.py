@@ -48,6 +48,18 @@ def test_types_that_may_change_are_looked_at_each_time(looks):
     assert not looks
 
 
+def test_what_is_not_compiled_is_not_kept(monkeypatch):
+    calls, vector = Calls(same=True), np.zeros(3)
+    monkeypatch.setattr(module, "_code", {})
+    for _ in range(FEW - 1):
+        calls(add, vector, (np.ones(3), 0.0), 1)
+    monkeypatch.setattr(add, "overloads", {})
+    for _ in range(3):
+        calls(add, vector, (np.ones(3), 0.0), 1)
+    assert not calls._kept
+    np.testing.assert_array_equal(vector, [FEW + 2.0] * 3)
+
+
 def test_kinds_tell_apart_what_numba_tells_apart():
     fixed = np.ones(4)
     fixed.flags.writeable = False

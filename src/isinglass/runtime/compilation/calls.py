@@ -50,10 +50,13 @@ class Calls:
         return loop(*arguments)
 
     def _keep(self, loop: Any, arguments: tuple[object, ...]) -> None:
-        """Keep the code for such arguments."""
+        """Keep the code for such arguments, if there is some: none of their types where others were converted to."""
         key = loop, kind(arguments)
         if key not in _code:
-            _code[key] = loop.overloads[tuple(map(loop.typeof_pyval, arguments))].entry_point
+            found = loop.overloads.get(tuple(map(loop.typeof_pyval, arguments)))
+            if found is None:
+                return
+            _code[key] = found.entry_point
         self._kept[loop] = _code[key]
 
 
