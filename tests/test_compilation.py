@@ -180,22 +180,22 @@ class Terminal(io.StringIO):
 @pytest.mark.parametrize(("stderr", "shown"), [(Terminal(), True), (io.StringIO(), False), (None, False)])
 def test_after_seconds_of_compiling_a_terminal_shows_one_line(stderr, shown, monkeypatch):
     monkeypatch.setattr(Count, "seconds", 0.0)
-    monkeypatch.setattr(Count, "told", False)
+    monkeypatch.setattr(Count, "announced", False)
     monkeypatch.setattr("sys.stderr", stderr)
     monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
     for seconds in (0.6 * PATIENCE, 0.3 * PATIENCE):
-        compilation._tell(seconds)
+        compilation._announce_compiling(seconds)
         assert stderr is None or stderr.getvalue() == ""
     for seconds in (0.2 * PATIENCE, 5 * PATIENCE):
-        compilation._tell(seconds)
+        compilation._announce_compiling(seconds)
     assert stderr is None or stderr.getvalue() == f"{LINE}\n" * shown
 
 
 def test_after_seconds_of_compiling_a_notebook_shows_one_line(monkeypatch, capsys):
     monkeypatch.setattr(Count, "seconds", 0.0)
-    monkeypatch.setattr(Count, "told", False)
+    monkeypatch.setattr(Count, "announced", False)
     monkeypatch.setitem(sys.modules, "ipykernel", compilation)
-    compilation._tell(2 * PATIENCE)
+    compilation._announce_compiling(2 * PATIENCE)
     assert capsys.readouterr().err == f"{LINE}\n"
 
 

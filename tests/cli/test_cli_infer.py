@@ -274,11 +274,11 @@ def test_progress_lines(capsys):
 
 
 def test_quiet_commands_do_not_say_that_they_compile(monkeypatch):
-    monkeypatch.setattr(Count, "told", False)
+    monkeypatch.setattr(Count, "announced", False)
     progress_on_stderr(quiet=False)
-    assert not Count.told
+    assert not Count.announced
     progress_on_stderr(quiet=True)
-    assert Count.told
+    assert Count.announced
 
 
 def test_map_solvers(command, model):

@@ -108,7 +108,7 @@ def train_demo(images: int = 3, iterations: int = 20, progress: Callable[[str, f
         began = time.perf_counter()
         found[name] = _select(name, data.X, data.Y, most, found["trw"] if name == "ucl-4" else None, threads)
         seconds = time.perf_counter() - began
-        ink = _ink(_predict(name, found[name].whole, data.X_test), data.Y_test)
+        ink = _pixel_beliefs(_predict(name, found[name].whole, data.X_test), data.Y_test)
         rows.append(DemoRow(NAMES[name], _error(ink, data.Y_test), found[name].l2, seconds))
         columns.append((name, ink[:9]))
         if progress is not None:
@@ -136,7 +136,7 @@ def _select(name: str, X: FloatArray, Y: Array, most: int, start: _Selected | No
         parts[l2] = _train(name, X[:n], Y[:n], l2 * n / len(X), most, theta, n_jobs)
         if start is None:
             theta = parts[l2]  # the objective is convex: the way does not matter
-    errors = {l2: _error(_ink(_predict(name, part, X[n:]), Y[n:]), Y[n:]) for l2, part in parts.items()}
+    errors = {l2: _error(_pixel_beliefs(_predict(name, part, X[n:]), Y[n:]), Y[n:]) for l2, part in parts.items()}
     best = min(errors, key=lambda l2: errors[l2])
     whole = _train(name, X, Y, best, most, None if start is None else start.whole, n_jobs)
     return _Selected(best, parts[best], whole)
@@ -176,7 +176,7 @@ def _predict(name: str, theta: FloatArray, X: FloatArray) -> Result:
         return infer(grid_model(X, 2).potentials(theta), INFERENCE[name])
 
 
-def _ink(result: Result, Y: Array) -> FloatArray:
+def _pixel_beliefs(result: Result, Y: Array) -> FloatArray:
     """Return the belief of state 1 at each pixel."""
     return np.asarray(result.variables)[:, 1].reshape(Y.shape)
 

@@ -290,7 +290,7 @@ def progress_on_stderr(quiet: bool, bounded: bool = True) -> Silence:
     if quiet:
         from isinglass.runtime.compilation.jit import Count
 
-        Count.told = True  # that it compiles
+        Count.announced = True  # that it compiles
         return Silence()
     return ProgressBar(bounded) if sys.stderr.isatty() else ProgressLines()
 

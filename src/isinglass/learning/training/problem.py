@@ -287,10 +287,10 @@ def fingerprint(*values: Any) -> str:
     >>> fingerprint(1.0, np.zeros(3)) == fingerprint(1.0, np.zeros(3)), fingerprint(1.0) == fingerprint(2.0)
     (True, False)
     """
-    return hashlib.sha256(repr(_told(values)).encode()).hexdigest()
+    return hashlib.sha256(repr(_plain_options(values)).encode()).hexdigest()
 
 
-def _told(value: Any) -> Any:
+def _plain_options(value: Any) -> Any:
     """Return what `repr` prints in full, for `fingerprint`."""
     value = value.item() if isinstance(value, np.generic) else value
     if value is None or isinstance(value, str | bytes | int | float | complex | np.generic):
@@ -298,12 +298,12 @@ def _told(value: Any) -> Any:
     if isinstance(value, np.ndarray) and value.dtype != object:
         return value.dtype.str, value.shape, hashlib.sha256(value.tobytes()).digest()
     if isinstance(value, list | tuple | np.ndarray):
-        return [_told(item) for item in value]
+        return [_plain_options(item) for item in value]
     if isinstance(value, set | frozenset | Mapping):
         items = value.items() if isinstance(value, Mapping) else value
-        return type(value).__name__, sorted(repr(_told(item)) for item in items)
+        return type(value).__name__, sorted(repr(_plain_options(item)) for item in items)
     if isinstance(value, partial):
-        return "partial", _told((value.func, value.args, value.keywords))
+        return "partial", _plain_options((value.func, value.args, value.keywords))
     named = value if callable(value) and hasattr(value, "__name__") else type(value)
     name = f"{getattr(named, '__module__', '')}.{getattr(named, '__qualname__', named.__name__)}"
     if named is value or isinstance(value, np.random.Generator):
@@ -312,7 +312,7 @@ def _told(value: Any) -> Any:
         return name, repr(value)
     options = {f.name: getattr(value, f.name) for f in fields(value)} if is_dataclass(value) else vars(value)
     limits = ("n_jobs", *(_LIMITS if isinstance(value, Optimizer) else ()))
-    return name, _told({key: option for key, option in options.items() if key not in limits})
+    return name, _plain_options({key: option for key, option in options.items() if key not in limits})
 
 
 def sizes_of(model: Model) -> IntArray:

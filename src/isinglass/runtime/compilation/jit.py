@@ -55,7 +55,7 @@ class Count:
     """
 
     compiled = ready = 0
-    seconds, told = 0.0, False
+    seconds, announced = 0.0, False
 
 
 def compiled(function: Function) -> Function:
@@ -330,18 +330,18 @@ def _announce_first_compilation() -> None:
 
         def on_end(self, happened: Any) -> None:
             if happened.data["dispatcher"] in _KERNELS and len(_under_way) == 1:
-                _tell(time.monotonic() - self.began)
+                _announce_compiling(time.monotonic() - self.began)
 
     register: Any = event.register
     register("numba:compile", Listener())
 
 
-def _tell(seconds: float) -> None:
+def _announce_compiling(seconds: float) -> None:
     """Say one line on stderr after some seconds of compilation, where somebody looks: a terminal, a notebook."""
     Count.seconds += seconds
     watched = "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty())
-    if Count.seconds > PATIENCE and watched and not Count.told:
-        Count.told = True
+    if Count.seconds > PATIENCE and watched and not Count.announced:
+        Count.announced = True
         print(LINE, file=sys.stderr, flush=True)
 
 

@@ -80,7 +80,7 @@ class Expansion(Solver):
             return
         p = reduction.potentials
         for group, tables, ids in zip(p.graph.groups, p.groups, p.table_ids, strict=True):
-            bad = np.flatnonzero(_no_metric(tables)[ids]) if group.arity == 2 else np.zeros(0, np.int64)
+            bad = np.flatnonzero(_violates_metric(tables)[ids]) if group.arity == 2 else np.zeros(0, np.int64)
             if len(bad):
                 got = f"another table in {reduction.factor_text(int(group.factors[bad[0]]))}"
                 raise InputError("potentials", "energies that are a metric", got, 'use moves="auto" (roof duality)')
@@ -109,7 +109,7 @@ class Expansion(Solver):
                 break
 
 
-def _no_metric(tables: FloatArray) -> Mask:
+def _violates_metric(tables: FloatArray) -> Mask:
     """Tell which tables are no metric: their states differ in number, or a triangle is too long."""
     if tables.shape[1] != tables.shape[2]:
         return np.ones(len(tables), bool)
