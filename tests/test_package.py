@@ -4,6 +4,7 @@ import inspect
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -51,6 +52,15 @@ def test_every_public_name_is_documented():
     assert [name for name in names if name not in listed and name.rpartition(".")[2] not in listed] == []
     assert "partial_fit" in (ROOT / "docs" / "sequences.md").read_text()
     assert "inherited_members: true" in (ROOT / "mkdocs.yml").read_text()  # fit and predict of an estimator are
+
+
+def test_what_the_wheel_says_of_itself():
+    """Its types are seen by mypy, and the license of the digits is named."""
+    assert (Path(ig.__file__).parent / "py.typed").is_file()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["license"] == "BSD-3-Clause AND CC-BY-SA-3.0"
+    texts = [(ROOT / name).read_text() for name in project["license-files"]]
+    assert ["Redistribution" in texts[0], "CC BY-SA 3.0" in texts[1]] == [True, True]
 
 
 def python(code):

@@ -49,6 +49,15 @@ def test_tables_are_copied_and_read_only():
         p.groups = ()
 
 
+def test_an_item_that_is_no_number_is_named():
+    p = ig.Potentials(G, [np.zeros(2), np.zeros((2, 3)), np.zeros(2)])
+    for index in ("a", 1.0, None, (0, 1)):
+        with pytest.raises(ig.InputError, match="index: expected the number of an item, or a slice, got "):
+            p.log_tables[index]
+    with pytest.raises(IndexError, match="3 is out of range: there are 3"):
+        p.log_tables[np.int64(3)]
+
+
 def test_tying():
     g = ig.grid_graph(2, 2, 2)
     shared = ig.Potentials.from_groups(g, [np.zeros((1, 2)), np.eye(2)[None]])

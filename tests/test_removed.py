@@ -12,6 +12,7 @@ import pytest
 import isinglass as ig
 from isinglass.cli.fit import checked_recipe
 from isinglass.cli.main import main
+from isinglass.errors import IsinglassError, RemovedError
 from isinglass.registry import Registry
 from isinglass.removed import REMOVED
 
@@ -53,6 +54,13 @@ def test_what_went_names_its_replacement(key, package, capsys):
         assert key in OPTION_VALUES
         with pytest.raises(ig.errors.RemovedError, match=advice):
             OPTION_VALUES[key]()
+
+
+def test_names_that_went_are_missing_attributes():
+    """Pickle asks every module for the name of a function."""
+    assert not hasattr(ig, "RBM")
+    assert getattr(ig, "RBM", 3) == 3
+    assert isinstance(RemovedError("x"), IsinglassError)
 
 
 ONE = ig.Potentials(ig.FactorGraph([2], [(0,)]), [[0.0, 1.0]])

@@ -118,8 +118,11 @@ class MissingDependencyError(IsinglassError, ImportError):
     """An optional package is needed for this call and is not installed."""
 
 
-class RemovedError(IsinglassError):
-    """A name, an option or a command that went before the first release; the message says what to use instead."""
+class RemovedError(IsinglassError, AttributeError):
+    """A name, an option or a command that went before the first release; the message says what to use instead.
+
+    It is an `AttributeError`, so that ``hasattr`` and a default of ``getattr`` work for a name that went.
+    """
 
 
 class ConvergenceWarning(UserWarning):

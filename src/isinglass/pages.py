@@ -165,12 +165,13 @@ def write_page(page: str, path: PathLike) -> None:
 
 
 def require_own(path: PathLike, argument: str) -> None:
-    """Refuse a file that is there and is no page of ours."""
+    """Refuse a file that is there and is no page of ours, and a link to anything else."""
     name = checked_path(path)
-    if os.path.isfile(name):
-        with open(name, "rb") as file:
+    link = os.path.islink(name) and not name.startswith("/dev/")
+    if os.path.isfile(name) or link:
+        with open(name if os.path.exists(name) else os.devnull, "rb") as file:
             head = file.read(200)
-        if head and MARK.encode() not in head:
+        if (head or link) and MARK.encode() not in head:
             expected = "a place for a page, or a page of isinglass, which is replaced"
             raise InputError(
                 argument, expected, f"another file, {shown_path(path)}", "move it, or choose another place"

@@ -62,9 +62,14 @@ def test_mistakes(command, model, monkeypatch, source, target, words):
     assert sorted(model.parent.iterdir()) == before
 
 
-@pytest.mark.parametrize(("target", "evidence"), [("m.uai", "m.uai.evid"), ("c.uai", "c.uai.evid")])
+@pytest.mark.parametrize(
+    ("target", "evidence"),
+    [("m.uai", "m.uai.evid"), ("c.uai", "c.uai.evid"), ("x/../m.uai", "m.uai.evid"), ("link.uai", "m.uai.evid")],
+)
 def test_what_is_read_is_not_written(command, model, target, evidence):
     given = model.with_name(evidence)
     given.write_text("1 2 1\n")
-    assert "OUT: expected another file" in command("convert", model, model.with_name(target), "--evidence", given).err
+    model.with_name("x").mkdir()
+    model.with_name("link.uai").symlink_to(model)
+    assert "OUT: expected another file" in command("convert", model, model.parent / target, "--evidence", given).err
     assert (model.read_text(), given.read_text()) == (UAI, "1 2 1\n")

@@ -12,6 +12,7 @@ import pytest
 import isinglass as ig
 from browser import WIDTH, visited
 from isinglass.cli.main import main
+from isinglass.pages import MARK
 
 pytestmark = pytest.mark.filterwarnings("ignore:training stopped after")
 
@@ -140,6 +141,28 @@ def test_a_page_of_someone_else_is_kept(command, folder, tmp_path):
         assert "--report: expected a place for a page" in err
         assert "index.html" in err
     assert page.read_text() == "<html>mine</html>"
+    assert not (tmp_path / "m.isg").exists()  # refused before any work
+
+
+def test_a_page_takes_the_place_of_no_file_of_the_command_and_of_no_link(command, folder, tmp_path):
+    page, elsewhere = tmp_path / "rep" / "index.html", tmp_path / "elsewhere"
+    page.parent.mkdir()
+    fit = ("fit", folder / "grid.toml", folder / "grid.npz", "--report", page.parent, "--model")
+    assert "--report: expected another file" in command(*fit, page).err
+    assert "--report: expected another file" in command(*fit, tmp_path / "m.isg", "--checkpoint", page).err
+    for target in (MARK, "", None):  # one of the files that are read is a page of ours, an empty file, no file
+        page.unlink(missing_ok=True)
+        page.symlink_to(elsewhere)
+        if target is not None:
+            elsewhere.write_text(target)
+            assert (
+                "--report: expected another file" in command("evaluate", elsewhere, folder / "grid.npz", *fit[3:5]).err
+            )
+            assert "--report: expected another file" in command("evaluate", folder / "any.isg", page, *fit[3:5]).err
+            assert elsewhere.read_text() == target
+        if target != MARK:
+            assert "--report: expected a place for a page" in command(*fit, tmp_path / "m.isg").err
+        elsewhere.unlink(missing_ok=True)
     assert not (tmp_path / "m.isg").exists()  # refused before any work
 
 

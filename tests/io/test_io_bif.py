@@ -122,6 +122,13 @@ def test_a_pgmpy_network():
         ({"a": [], "b": ["a"]}, {"a": [0.5, 0.5], "b": [0.5, 0.5]}, "shape"),
         ([[]], [[1.5, -0.5]], "probabilities"),
         ([[]], None, "got none"),
+        (
+            [[]],
+            [[[0.2], [0.8]]],
+            r"tables\['0'\]: .* got columns that sum to one, as in pgmpy's TabularCPD; give np.tr",
+        ),
+        ([[], [0]], [[0.2, 0.8], [[0.9, 0.25], [0.1, 0.75]]], r"tables\['1'\]: .* TabularCPD"),
+        ([[], [0], [0, 1]], [[1.0], [[1.0]], [[0.9], [0.1]]], r"tables\['2'\]: .* TabularCPD"),
     ],
 )
 def test_wrong_tables_are_named(network, tables, words):

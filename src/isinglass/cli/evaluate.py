@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> None:
     from isinglass.cli.examples import read_examples
     from isinglass.metrics import report
 
-    prepare_report(arguments.report)
+    prepare_report(arguments.report, arguments.model, arguments.data)
     crf, recipe, width = opened(arguments.model)
     data = read_examples(arguments.data, recipe, labelled=True, width=width)
     truth, predicted = data.plain(data.Y), data.plain(crf.predict(data.X))

@@ -44,7 +44,7 @@ Attributes of a token are the values of its columns and of those up to two token
 from the second column on; where words are all there is, also what they look like. For others use ChainCRF in Python.
 
 Ctrl-C ends training; the best parameters so far are written, and the exit code is 130. With --checkpoint, a run that
-was killed goes on where it was, to the same bits."""
+was killed goes on where it was."""
 _THREADS = "threads; results do not depend on them (default: n_jobs of the recipe, else ISINGLASS_THREADS, or 1)"
 _EXAMPLES = """  isinglass fit chunk.toml train.txt --model chunk.isg
   isinglass fit digits.toml train.npz --model digits.isg --checkpoint digits.run --jobs 2
@@ -76,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int | None:
     check_writable(arguments.model, *read, arguments.checkpoint, option="--model")
     if arguments.checkpoint is not None:
         check_writable(arguments.checkpoint, *read, option="--checkpoint")
-    prepare_report(arguments.report)
+    prepare_report(arguments.report, *read, arguments.model, arguments.checkpoint)
     cls = getattr(estimators, _CLASSES[recipe["estimator"]])
     known = [name for name in cls._get_param_names() if name not in _NOT_HERE]
     for name in recipe["options"]:

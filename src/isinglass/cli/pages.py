@@ -47,8 +47,11 @@ def add_report(parser: Parser, default: str = "none") -> None:
     parser.add_argument("--report", metavar="DIR", help=text)
 
 
-def prepare_report(folder: str | None) -> None:
-    """Make the folder of the page, and refuse one that has no place for it, before any work is done for it."""
+def prepare_report(folder: str | None, *files: str | None) -> None:
+    """Make the folder of the page, and refuse one that has no place for it, before any work is done for it.
+
+    The page may be none of the `files` that the command reads, or writes elsewhere.
+    """
     if folder is None:
         return
     from isinglass.pages import require_own
@@ -58,7 +61,7 @@ def prepare_report(folder: str | None) -> None:
     if os.path.lexists(folder) and not os.path.isdir(folder):
         raise InputError("--report", "a folder, or a name for a new one", f"{one_line(folder)}, which is a file")
     os.makedirs(folder, exist_ok=True)
-    check_writable(os.path.join(folder, PAGE), option="--report")
+    check_writable(os.path.join(folder, PAGE), *files, option="--report")
     require_own(os.path.join(folder, PAGE), "--report")
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 STDOUT = "standard output"  # its name in messages
-_PIPE_WIDTH = 100  # columns of a table that does not go to a terminal
+_FILE_WIDTH = 100_000  # columns of a table that does not go to a terminal: no line is broken
 _FIRST = "preparing"  # what a progress bar says before the first report
 _REDRAW = 0.1  # seconds between two drawings of a progress bar
 
@@ -100,7 +100,7 @@ def check_writable(path: str | None, *sources: str | None, option: str = "--out"
         return
     for source in sources:
         if source is not None and _same_file(path, source):
-            raise InputError(option, "another file than those that are read", path)
+            raise InputError(option, "another file than those that are read or written", path)
     if os.path.isdir(path):
         raise IsADirectoryError(21, "Is a directory", path)
     if os.path.exists(path) and not os.access(path, os.W_OK):
@@ -167,7 +167,7 @@ def console(stderr: bool = False) -> Console:
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
-    width = None if stream.isatty() or "COLUMNS" in os.environ else _PIPE_WIDTH
+    width = None if stream.isatty() else _FILE_WIDTH
     return Console(file=stream, width=width, highlight=False, soft_wrap=False)
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import TypeVar, overload
 
 import numpy as np
+
+from isinglass.errors import InputError
 
 T = TypeVar("T")
 _SHOWN = 3  # items in a repr
@@ -38,9 +41,13 @@ class View(Sequence[T]):
     def __getitem__(self, index: int | slice) -> T | list[T]:
         if isinstance(index, slice):
             return [self.item(i) for i in range(*index.indices(len(self)))]
-        if not -len(self) <= index < len(self):
-            raise IndexError(f"{index} is out of range: there are {len(self)}")
-        return self.item(int(index) % len(self))
+        try:
+            number = operator.index(index)
+        except TypeError:
+            raise InputError("index", "the number of an item, or a slice", f"{index!r:.60}") from None
+        if not -len(self) <= number < len(self):
+            raise IndexError(f"{number} is out of range: there are {len(self)}")
+        return self.item(number % len(self))
 
     def __repr__(self) -> str:
         """Show the first items."""

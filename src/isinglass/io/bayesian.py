@@ -137,11 +137,23 @@ def from_bayesian_network(
     if len(chosen) != len(names):
         raise InputError("tables", f"one table for each of {len(names)} variables", f"{len(chosen)}")
     arrays = [real_numbers(table, f"tables[{name!r}]", "numbers") for name, table in zip(names, chosen, strict=True)]
+    for name, array, given in zip(names, arrays, parents, strict=True):
+        _refuse_columns(array, len(given), f"tables[{name!r}]")
     cards = [array.shape[-1] if array.ndim else 0 for array in arrays]
     labels = [_labels(states, name, card) for name, card in zip(names, cards, strict=True)]
     for i, (name, array) in enumerate(zip(names, arrays, strict=True)):
         check_table(array, tuple(cards[j] for j in (*parents[i], i)), f"tables[{name!r}]", ROUNDING)
     return BayesianNetwork.of(names, labels, parents, arrays)
+
+
+def _refuse_columns(table: FloatArray, n_parents: int, argument: str) -> None:
+    """Refuse the layout of pgmpy's TabularCPD: a row for each own state, a column for the parents' states together."""
+    if table.ndim == 2 and np.allclose(table.sum(axis=0), 1, atol=ROUNDING):
+        if n_parents == 1 and np.allclose(table.sum(axis=1), 1, atol=ROUNDING):
+            return
+        expected = "an axis for each parent, and a last one for the variable's own states, along which it sums to one"
+        remedy = "give np.transpose(table).reshape(states of each parent, own states), or pgmpy's network itself"
+        raise InputError(argument, expected, "columns that sum to one, as in pgmpy's TabularCPD", remedy)
 
 
 def check_table(table: FloatArray, shape: tuple[int, ...], argument: str, rounding: float) -> None:

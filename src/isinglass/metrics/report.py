@@ -7,7 +7,7 @@ count nowhere.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass, fields
 from html import escape
 from itertools import chain
@@ -251,10 +251,12 @@ def _hidden(label: Any) -> bool:
 
 
 def _classes(truth: list[list[Any]], guess: list[list[Any]], given: Sequence[Any] | None) -> list[Any]:
-    occurring = {label for label in chain.from_iterable([*truth, *guess]) if label is not None}
+    occurring = _distinct(chain.from_iterable([*truth, *guess]), "Y, P") - {None}
     if given is not None:
         listed = list(given.tolist() if isinstance(given, np.ndarray) else given)
-        unknown = sorted(map(repr, occurring - set(listed)))
+        distinct = _distinct(listed, "classes")
+        require(len(distinct) == len(listed), "classes", "each label once", f"{len(listed)}, {len(distinct)} different")
+        unknown = sorted(map(repr, occurring - distinct))
         if unknown:
             remedy = "classes are the labels themselves, as those of an estimator's classes_"
             raise InputError("classes", "all labels that occur", f"none for {unknown[0]}", remedy)
@@ -263,6 +265,16 @@ def _classes(truth: list[list[Any]], guess: list[list[Any]], given: Sequence[Any
         return sorted(occurring)
     except TypeError:
         return sorted(occurring, key=repr)
+
+
+def _distinct(labels: Iterable[Any], argument: str) -> set[Any]:
+    found: set[Any] = set()
+    for label in labels:
+        try:
+            found.add(label)
+        except TypeError:
+            raise InputError(argument, "labels such as numbers or text", f"{label!r:.60}") from None
+    return found
 
 
 def _codes(labels: list[list[Any]], number: dict[Any, int], argument: str) -> IntArray:
