@@ -206,12 +206,13 @@ def test_certain_outputs_of_an_even_split_stay_finite(logs):
     assert all(np.isfinite(x).all() for x in (found.shares, slopes, by_t))
 
 
-def test_temperature_one_gives_the_beliefs_and_extremes_stay_finite():
-    p = ig.Potentials(ig.FactorGraph([3, 2], [(0,), (1,)]), [[0.0, -np.inf, 1.0], [-900.0, 0.0]])
+@pytest.mark.parametrize("low", [-np.inf, -900.0, -740.0, -720.0])  # e^-740 is a subnormal number
+def test_temperature_one_gives_the_beliefs_and_extremes_stay_finite(low):
+    p = ig.Potentials(ig.FactorGraph([3, 2], [(0,), (1,)]), [[0.0, low, 1.0], [low, 0.0]])
     r = ig.infer(p, "brute")
     assert_allclose(decoding.MPM().relaxed(r, None, 1.0).shares, r.variables.flat)
     for t in (1e-8, 0.5, 1.0, 30.0):
-        for decoder in (decoding.MPM(), decoding.F1(), decoding.Median()):
+        for decoder in (decoding.MPM(), decoding.F1(), decoding.F1("even-split"), decoding.Median()):
             found = decoder.relaxed(r, None, t)
             slopes, by_t = found.back(np.arange(5.0))
             assert np.isfinite(found.shares).all()

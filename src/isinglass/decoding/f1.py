@@ -29,7 +29,14 @@ from isinglass.decoding.count_distribution import count_distributions
 from isinglass.decoding.decoder import Decoder, DecoderFacts, register
 from isinglass.decoding.f_measure import best_counts, best_joint, checked_beta
 from isinglass.decoding.outputs import beliefs_of, checked_outputs, outputs_by_component, potentials_of
-from isinglass.decoding.relaxation import Relaxed, checked_temperature, logarithms, soft_argmax, soft_argmax_back
+from isinglass.decoding.relaxation import (
+    LEAST_NORMAL,
+    Relaxed,
+    checked_temperature,
+    logarithms,
+    soft_argmax,
+    soft_argmax_back,
+)
 from isinglass.decoding.soft_count import soft_thresholds, solvable, threshold_slopes
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph
@@ -255,8 +262,8 @@ class _RelaxedThresholds:
         slope = by_q * self.q * (1 - self.q)
         finite = np.isfinite(self.logit.real) & np.isfinite(self.own.real) & self.mask
         by_t[finite] -= slope[finite] * self.logit[finite] / self.t**2
-        by_p = np.where(finite, slope * _logit_slope(self.p, finite) / self.t, 0.0)
-        by_tau = np.where(finite, -slope * _logit_slope(self.tau, finite) / self.t, 0.0)
+        by_p = _by_probability(slope, self.p, finite) / self.t
+        by_tau = -_by_probability(slope, self.tau, finite) / self.t
         for one in self.found:
             total = by_tau[one.outputs].sum() / 2
             for i in (one.above, one.below):
@@ -265,7 +272,9 @@ class _RelaxedThresholds:
         for part in self.smooth:
             weights, by_temperature = threshold_slopes(self.own[part.outputs], part.thresholds, self.t)
             by_threshold = -np.where(finite, slope, 0.0)[part.outputs].sum(axis=1) / self.t
-            by_p[part.outputs] += by_threshold[:, None] * weights * _logit_slope(self.p, finite)[part.outputs]
+            by_p[part.outputs] += _by_probability(
+                by_threshold[:, None] * weights, self.p[part.outputs], finite[part.outputs]
+            )
             by_t[part.outputs[:, 0]] += by_threshold * by_temperature
         for which, place, _, _ in self.others:
             by_beliefs[place] += by_p[which]
@@ -283,10 +292,11 @@ def _logit(p: Array, mask: Mask) -> Array:
     return logarithms(inside) - logarithms(1 - inside)
 
 
-def _logit_slope(p: Array, mask: Mask) -> Array:
-    inside = np.where(mask & (p.real > 0) & (p.real < 1), p, 0.5)
-    slope: Array = 1 / (inside * (1 - inside))
-    return slope
+def _by_probability(by_logit: Array, p: Array, mask: Mask) -> Array:
+    """Return derivatives by p, given those by logit p: divided by p (1 - p) where a mask says so, zero elsewhere."""
+    inside = mask & (p.real >= LEAST_NORMAL) & (p.real < 1)
+    safe = np.where(inside, p, 0.5)
+    return np.where(inside, by_logit / (safe * (1 - safe)), 0.0)
 
 
 def _sigmoid(t: Array) -> Array:

@@ -10,7 +10,7 @@ which is the beliefs at t = 1 and the most believed state in the limit t -> 0. W
     dL/dt     =  - sum_x q'(x) q(x) (log b(x) - sum_x' q(x') log b(x')) / t².
 
 All is analytic, so that complex beliefs of a complex step pass through. A belief of zero stays zero: its derivative is
-taken as zero, also for t > 1, where it is infinite.
+taken as zero, also for t > 1, where it is infinite, and below `LEAST_NORMAL`, where 1 / b overflows.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from isinglass.typing import Array, Mask
 from isinglass.validation import positive
 
 LEAST = 1e-100  # temperature, so that its square is a number
+LEAST_NORMAL = float(np.finfo(float).tiny)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,10 +85,11 @@ def soft_argmax_back(beliefs: Array, shares: Array, bars: Array, temperature: fl
     logs = np.where(beliefs.real > 0, logarithms(beliefs), 0.0)
     by_temperature = -(centred * shares * logs).sum(axis=1) / temperature**2
     if temperature == 1:
-        ratio = 1 / beliefs.sum(axis=1, keepdims=True)
+        by_beliefs = centred / beliefs.sum(axis=1, keepdims=True)
     else:
-        ratio = np.where(beliefs.real > 0, shares / np.where(beliefs.real > 0, beliefs, 1.0), 0.0)
-    return centred * ratio / temperature, by_temperature
+        normal = beliefs.real >= LEAST_NORMAL
+        by_beliefs = np.where(normal, centred * shares / np.where(normal, beliefs, 1.0), 0.0)
+    return by_beliefs / temperature, by_temperature
 
 
 def logarithms(beliefs: Array) -> Array:
