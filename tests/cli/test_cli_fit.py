@@ -106,13 +106,18 @@ def test_columns_in_another_order(chunks, command):
     assert command("evaluate", chunks / "m.isg", gz).code == 0
 
 
-def test_labels_in_text_may_be_unobserved(chunks, command):
-    """-1 is not observed, as the help says: None in Python; it is neither learned nor counted."""
+@pytest.mark.parametrize(
+    ("unknown", "option"), [("-1", ""), ("?", 'ignore_label = "?"'), ("255", "ignore_label = 255")]
+)
+def test_labels_in_text_may_be_unobserved(chunks, command, unknown, option):
+    """-1 is not observed, as the help says, and so is ignore_label: None in Python, neither learned nor counted."""
     rows = sentences(40)
-    hidden = [[(w, t, "-1" if i % 3 == 0 else y) for i, (w, t, y) in enumerate(one)] for one in rows]
+    hidden = [[(w, t, unknown if i % 3 == 0 else y) for i, (w, t, y) in enumerate(one)] for one in rows]
     (chunks / "partly.txt").write_text(text(hidden))
+    with open(chunks / "chunk.toml", "a") as file:
+        file.write(f"{option}\n")
     assert command("fit", chunks / "chunk.toml", chunks / "partly.txt", "--model", chunks / "m.isg").code == 0
-    Y = [[None if y == "-1" else y for _, _, y in one] for one in hidden]
+    Y = [[None if y == unknown else y for _, _, y in one] for one in hidden]
     X = [chunk_attributes([t[0] for t in one], [t[1] for t in one]) for one in rows]
     crf = ig.ChainCRF(l2=0.1, max_iter=40).fit(X, Y)
     assert load(chunks / "m.isg").classes_ == crf.classes_ == ["B-NP", "B-VP", "I-NP", "O"]
@@ -160,6 +165,19 @@ def test_images(tmp_path, command):
     np.savez(tmp_path / "partly.npz", X=X_test, Y=Y_test)
     scores = json.loads(command("evaluate", model, tmp_path / "partly.npz", "--json").out)
     assert scores["accuracy"] == crf.score(X_test, Y_test)
+
+
+def test_images_whose_labels_are_a_mask_with_void(tmp_path, command):
+    Y = np.array([[[7, 0, 0], [0, 255, 255]], [[7, 255, 0], [0, 255, 255]]], np.uint8)
+    X = Y[..., None] / 255.0
+    np.savez(tmp_path / "train.npz", X=X, Y=Y)
+    (tmp_path / "d.toml").write_text('estimator = "grid"\n[options]\niterations = 2\nignore_label = 7\n')
+    model = tmp_path / "m.isg"
+    assert command("fit", tmp_path / "d.toml", tmp_path / "train.npz", "--model", model).code == 0
+    assert load(model).classes_.tolist() == [0, 255]
+    scores = json.loads(command("evaluate", model, tmp_path / "train.npz", "--json").out)
+    assert (scores["labels"], set(scores["by_label"])) == (10, {"0", "255"})
+    assert scores["accuracy"] == load(model).score(X, Y)
 
 
 def test_graphs(tmp_path, command):

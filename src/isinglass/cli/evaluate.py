@@ -15,7 +15,8 @@ _SPANS = ("true", "predicted", "right", "precision", "recall", "f1")
 _SUMMARY = "compare the predictions of a model with labels"
 _TEXT = """Predict labels of examples, and compare them with those in the data, as `metrics.report` does in Python: the
 share of labels and of whole examples that are right, precision, recall, F1 and IoU of each label and, where labels are
-B-TYPE, I-TYPE and O, of spans, as the script conlleval counts them. A label -1 is not counted."""
+B-TYPE, I-TYPE and O, of spans, as the script conlleval counts them. A label -1, or the
+ignore_label of the recipe, is not counted."""
 _EXAMPLES = """  isinglass evaluate chunk.isg test.txt
   isinglass evaluate digits.isg test.npz --json
   isinglass evaluate digits.isg test.npz --report page"""
@@ -39,7 +40,7 @@ def run(arguments: argparse.Namespace) -> None:
     crf, recipe, width = opened(arguments.model)
     data = read_examples(arguments.data, recipe, labelled=True, width=width)
     truth, predicted = data.plain(data.Y), data.plain(crf.predict(data.X))
-    found = report(truth, predicted)
+    found = report(truth, predicted, ignore_label=crf.ignore_label)
     if arguments.json:
         by_label = {str(k): asdict(s) for k, s in found.per_class.items()}
         spans = {k or "all": {name: getattr(s, name) for name in _SPANS} for k, s in (found.spans or {}).items()}

@@ -145,20 +145,21 @@ def _sequences(path: str, recipe: Recipe, labelled: bool, trained: int) -> Sente
     windows |= {f"{key}.{form}": FORMS[form] for key in forms for form in FORMS}
     cells = ({key: [row[c] for row in one] for key, c in columns.items()} for one in rows)
     X = [window_attributes(with_forms(one, forms), windows) for one in cells]
-    Y = _labels(rows, label, recipe["scheme"], name) if labelled else None
+    Y = _labels(rows, label, recipe, name) if labelled else None
     return Sentences(X, Y, rows, recipe["separator"], recipe["scheme"])
 
 
-def _labels(rows: list[Sentence], column: int, scheme: str | None, name: str) -> list[list[str | None]]:
+def _labels(rows: list[Sentence], column: int, recipe: Recipe, name: str) -> list[list[str | None]]:
     """Return the labels, in the scheme if there is one; None is not observed."""
+    scheme, hidden = recipe["scheme"], {"-1", str(recipe["options"].get("ignore_label", -1))}
     found = [[row[column] for row in one] for one in rows]
     seen = {label for one in found for label in one}
     if seen == {"-1", "1"}:
         raise FileFormatError(name, None, "labels of which -1 is not observed", "labels -1 and 1 only", "use 0 and 1")
     if scheme is None:
-        return [[None if label == "-1" else label for label in one] for one in found]
-    if "-1" in seen:
-        raise FileFormatError(name, None, f"labels that are all observed, for scheme {scheme!r}", "-1")
+        return [[None if label in hidden else label for label in one] for one in found]
+    if odd := hidden & seen:
+        raise FileFormatError(name, None, f"labels that are all observed, for scheme {scheme!r}", min(odd))
     try:
         return [[*(to_bioes if scheme == "bioes" else to_bio)(one)] for one in found]
     except InputError as error:

@@ -39,7 +39,9 @@ _TEXT = """Learn an estimator, as a recipe says, and write it to a model file. T
   l2 = 1.0
 
 DATA is text with one token a line and blank lines between sequences (chain; plain or .gz), or an .npz file: X and Y
-(grid), or nodes, node_counts, edges, edge_counts, edge_features (if any) and Y (graph). A label -1 is "not observed".
+(grid), or nodes, node_counts, edges, edge_counts, edge_features (if any) and Y (graph). A label -1 is "not
+observed"; so is ignore_label of the options, such as 255 for void pixels.
+
 Attributes of a token are the values of its columns and of those up to two tokens away, alone and in pairs, and triples
 from the second column on; where words are all there is, also what they look like. For others use ChainCRF in Python.
 
@@ -81,7 +83,10 @@ def run(arguments: argparse.Namespace) -> int | None:
     known = [name for name in cls._get_param_names() if name not in _NOT_HERE]
     for name in recipe["options"]:
         _require_known(f"options.{name}", name, known)
-    crf = cls(**recipe["options"], checkpoint=arguments.checkpoint)
+    options = dict(recipe["options"])
+    if recipe["estimator"] == "chain" and "ignore_label" in options:
+        options["ignore_label"] = str(options["ignore_label"])  # labels in columns of text are text
+    crf = cls(**options, checkpoint=arguments.checkpoint)
     if arguments.jobs is not None:
         crf.set_params(n_jobs=arguments.jobs)
     data = read_examples(arguments.data, recipe, labelled=True)

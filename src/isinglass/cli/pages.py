@@ -179,11 +179,12 @@ def _scored(crf: Any, data: Examples, truth: Labels, predicted: Labels) -> Repor
     from isinglass.metrics import report
 
     classes = np.asarray(crf.classes_, object).tolist()
-    seen = {label for label in data.flat(truth) if label is not None and label != -1}
+    ignored = crf.ignore_label
+    seen = {label for label in data.flat(truth) if label not in (None, -1, ignored)}
     translated = isinstance(data, Sentences) and data.scheme is not None
     if translated or not seen <= set(classes):
-        return report(truth, predicted)
-    return report(truth, predicted, proba=crf.predict_marginals(data.X), classes=classes)
+        return report(truth, predicted, ignore_label=ignored)
+    return report(truth, predicted, proba=crf.predict_marginals(data.X), classes=classes, ignore_label=ignored)
 
 
 def _figures(found: Report) -> list[Part]:

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass import decoding
-from isinglass.errors import InputError, no_convergence_warnings
-from isinglass.estimators.classes import Classes, classes_for, labels_of, named_weights, numbered, state_count
+from isinglass.errors import InputError, no_convergence_warnings, require
+from isinglass.estimators.classes import Classes, classes_for, labels_of, named_weights, numbered
 from isinglass.estimators.graph_files import graph_contents, restore_graph
 from isinglass.estimators.joint import JointPredictions
 from isinglass.estimators.parameters import (
@@ -27,6 +27,7 @@ from isinglass.estimators.parameters import (
     Edges,
     Entropy,
     GradientLike,
+    IgnoredLabel,
     InferenceLike,
     LossLike,
     OptimizerLike,
@@ -39,7 +40,6 @@ from isinglass.inference import Algorithm, Result
 from isinglass.learning.training.checks import (
     class_weights,
     example_weights,
-    refuse_spins,
     renamed,
     require_room,
     share_right,
@@ -61,7 +61,7 @@ from isinglass.validation import jobs_of
 
 # what the compiled data depend on
 _OF_DATA = ("bias", "edge_bias", "edges", "symmetric", "class_weight", "entropy", "inference")
-_LABELS = "labels count from 0; -1 is not observed"
+_LABELS = "-1 is not observed, nor are ignore_label and, among strings, None"
 
 
 @dataclass(eq=False, repr=False)
@@ -105,7 +105,10 @@ class CRF(JointPredictions):
     decoder : str or Decoder, default="mpm"
         How beliefs are turned into labels.
     n_states : int, optional
-        The number of labels. By default the largest label plus one; for strings, the number of different labels.
+        The number of labels, where they are 0, 1, ..., n_states - 1 and some may have no examples. By default the
+        labels that occur are the classes, see `classes_`.
+    ignore_label : int or str, optional
+        A further label that means "not observed", such as 255 for void pixels; -1, None and masked entries always do.
     warm_start : bool
         Whether `fit` starts from the parameters of the last `fit`; new parameters start at zero.
 
@@ -125,7 +128,7 @@ class CRF(JointPredictions):
     stage_ : int
         The stage of the parameters: the last of the `stages`, unless training was interrupted.
     classes_ : array (states,)
-        The labels: 0, 1, ..., or the strings in `Y`, sorted.
+        The labels that occur in `Y`, integers or strings, sorted; with `n_states` 0, 1, ..., n_states - 1.
     n_states_, n_features_in_
     """
 
@@ -136,7 +139,7 @@ class CRF(JointPredictions):
     own_parameters: bool = False
     loss: LossLike = "ucl"
     gradient: GradientLike = "unrolled"
-    _labels: Classes = field(default=None, init=False)  # those that `fit` saw, if they are strings
+    _labels: Classes = field(default=(), init=False)  # of `classes_`; none: theta_ was set from outside
 
     schedule: str = field(init=False)  # the places of parameters that some subclasses have
     optimizer: OptimizerLike = "auto"
@@ -152,6 +155,7 @@ class CRF(JointPredictions):
     entropy: Entropy = None
     decoder: DecoderLike = "mpm"
     n_states: int | None = None
+    ignore_label: IgnoredLabel = None
     class_weight: ClassWeight = None
     tol: float = 1e-4
     max_iter: int = 200
@@ -178,7 +182,7 @@ class CRF(JointPredictions):
         Parameters
         ----------
         X, Y
-            Examples and their labels. Labels are integers, with -1 for "not observed", or strings, with None.
+            Examples and their labels. Labels are integers from 0, with -1 for "not observed", or strings, with None.
         sample_weight : array (examples,), optional
             The weight of each example.
         validation : tuple (X, Y), optional
@@ -190,11 +194,7 @@ class CRF(JointPredictions):
         -------
         self
         """
-        self._labels = classes_for(self, Y)
-        if validation is not None and self._labels is not None:
-            with validation_pair(validation) as (held_X, held_Y):
-                validation = held_X, numbered(held_Y, self._labels)
-        return self._train(X, numbered(Y, self._labels), sample_weight, validation)
+        return self._train(X, Y, sample_weight, validation)
 
     def _announcements(self, problems: list[Any]) -> list[str]:
         last = problems[-1]
@@ -230,7 +230,7 @@ class CRF(JointPredictions):
         decoder = decoding.make(self._stage().decoder)
         if decoder.facts.output != "states":
             raise InputError("decoder", "one that decides on states, for score", repr(decoder.name), "use 'mpm'")
-        labels = self._flat_labels(self._examples(X), numbered(Y, self._labels))
+        labels = self._flat_labels(self._examples(X), numbered(Y, self._labels, self.ignore_label))
         found, sizes = self._read(X, self._decoding())
         return share_right(found, labels, sizes, sample_weight, _LABELS)
 
@@ -249,14 +249,17 @@ class CRF(JointPredictions):
         self, chosen: GraphChoices, X: Any, Y: Any, sample_weight: Any = None, validation: Any = None
     ) -> GraphProblem:
         """Check the data, and compile the model."""
-        examples = self._examples(X)
-        labels = self._flat_labels(examples, Y)
-        refuse_spins(labels)
-        chosen = chosen.for_labels(labels)
-        n_states = state_count(labels, self.n_states if self._labels is None else len(self._labels), _LABELS)
+        if self.n_states is not None:
+            require_room(self.n_states, self.n_states**2, 0, chosen.optimizer)
+        examples, known = self._examples(X), classes_for(self, Y)
+        labels = self._flat_labels(examples, numbered(Y, known, self.ignore_label))
+        require((labels >= 0).any(), "Y", "at least one observed label", "none", _LABELS)
+        remedy = "None is a label that is not observed" if isinstance(known[0], str) else "or give n_states"
+        require(len(known) > 1, "Y", "at least two labels", f"{known[0]!r} alone", remedy)
+        chosen, n_states = chosen.for_labels(labels), len(known)
         require_room(n_states, n_states**2, 0, chosen.optimizer)
         sample = None if sample_weight is None else example_weights(sample_weight, len(examples))
-        weighed = named_weights(self.class_weight, self._labels)
+        weighed = named_weights(self.class_weight, known)
         classes = None if weighed is None else class_weights(weighed, labels, n_states)
         data = self._data(examples, labels, n_states, sample, classes)
         beliefs = 0 if chosen.loss.facts.uses == "potentials" else belief_entries(data.model.graph) // len(examples)
@@ -266,8 +269,8 @@ class CRF(JointPredictions):
         if validation is not None and chosen.loss.facts.sampled:
             expected = f"none with loss {chosen.loss.name!r}, whose values are estimates"
             raise InputError("validation", expected, "some", "compare scores of fits with other max_iter instead")
-        held_out = None if validation is None else self._held_out(validation, data.model, n_states, classes)
-        return GraphProblem(chosen.for_model(data.model), data, held_out)
+        held_out = None if validation is None else self._held_out(validation, data.model, known, classes)
+        return GraphProblem(chosen.for_model(data.model), data, held_out, classes=known)
 
     def _data(
         self, examples: Any, labels: IntArray, n_states: int, sample: FloatArray | None, classes: FloatArray | None
@@ -282,15 +285,13 @@ class CRF(JointPredictions):
             arrays=lambda: self._arrays(examples),
         )
 
-    def _held_out(self, validation: Any, model: Model, n_states: int, classes: FloatArray | None) -> Data:
+    def _held_out(self, validation: Any, model: Model, known: tuple[Any, ...], classes: FloatArray | None) -> Data:
         """Check validation data, which must be like those of training."""
         with validation_pair(validation) as (X, Y):
             examples = self._examples(X)
-            labels = self._flat_labels(examples, Y)
-            if not (labels >= 0).any() or labels.max() >= n_states:
-                expected = f"labels from 0 to {n_states - 1}, as for training, and -1"
-                raise InputError("Y", expected, f"labels up to {labels.max()}", "give n_states if there are more")
-            data = self._data(examples, labels, n_states, None, classes)
+            labels = self._flat_labels(examples, numbered(Y, known, self.ignore_label))
+            require((labels >= 0).any(), "Y", f"labels from {known[0]!r} to {known[-1]!r}", "none", _LABELS)
+            data = self._data(examples, labels, len(known), None, classes)
             if data.model.parameters != model.parameters:
                 expected = f"data for the parameters {model.parameters}"
                 raise InputError("X", expected, f"{data.model.parameters}", "give the same features as for training")
@@ -330,7 +331,8 @@ class CRF(JointPredictions):
         self.stage_, self.iterations_ = trained.stage, problem.chosen.iterations
         self.n_states_ = int(model.graph.cards[0])
         self.entropy_ = entropy_of(stage, self.parameters_, self.n_states_)
-        self.classes_ = np.arange(self.n_states_) if self._labels is None else np.array(self._labels)
+        self._labels = problem.classes
+        self.classes_ = np.array(self._labels)
         self.n_features_in_ = stage._feature_count(model)
 
     def _contents(self) -> tuple[dict[str, Any], Mapping[str, ArrayLike]]:

@@ -28,6 +28,7 @@ from isinglass.errors import InputError, IsinglassError, no_convergence_warnings
 from isinglass.estimators.crf import CRF
 from isinglass.estimators.sequence.base import SequenceEstimator
 from isinglass.inference import BeliefPropagation, Exact
+from isinglass.learning.training.checks import observed
 from isinglass.typing import Array, FloatArray
 from isinglass.validation import RandomState, generator, whole_number
 
@@ -177,7 +178,8 @@ class _Data:
         """Return (wrong, observed) labels of each example, an array (examples, 2)."""
         X, Y = self.part(rows)
         found = estimator.predict(X if change is None else change(X))
-        return np.array([_wrong(y, p) for y, p in zip(Y, found, strict=True)], np.float64).reshape(-1, 2)
+        pairs = [_wrong(y, p, estimator.ignore_label) for y, p in zip(Y, found, strict=True)]
+        return np.array(pairs, np.float64).reshape(-1, 2)
 
 
 def _rows(X: Any, Y: Any, most: int, rng: np.random.Generator) -> Array:
@@ -193,10 +195,11 @@ def _chosen(part: Any, rows: Array) -> Any:
     return part[rows] if hasattr(part, "shape") else [part[i] for i in rows.tolist()]
 
 
-def _wrong(truth: Any, found: Any) -> tuple[int, int]:
+def _wrong(truth: Any, found: Any, ignore_label: Any) -> tuple[int, int]:
     """Count wrong and observed labels."""
+    truth = observed(truth, "Y")
     pairs = zip(np.ravel(np.asarray(truth, object)), np.ravel(np.asarray(found, object)), strict=True)
-    seen = [(y, z) for y, z in pairs if y is not None and not (isinstance(y, int | np.integer) and y == -1)]
+    seen = [(y, z) for y, z in pairs if y is not None and y not in (-1, ignore_label) and y == y]
     return sum(y != z for y, z in seen), len(seen)
 
 

@@ -22,7 +22,7 @@ def graph_contents(crf: Any) -> dict[str, Any]:
         "shapes": {name: list(array.shape) for name, array in crf.parameters_.items()},
         **{name: kind(getattr(crf, f"{name}_")) for name, kind in _FACTS.items()},
         "stage": int(crf.stage_),
-        "classes": None if crf._labels is None else list(crf._labels),
+        "classes": crf.classes_.tolist(),
         **{name: getattr(crf, f"{name}_") for name in _OPTIONAL},
     }
 
@@ -37,7 +37,7 @@ def restore_graph(crf: Any, saved: Saved) -> None:
         raise saved.error("a number of iterations of inference", f"{crf.iterations_}")
     saved.require(0 < crf.n_states_ < 2**20, "a number of states", f"{crf.n_states_}")
     crf._labels = _classes(saved, crf.n_states_)
-    crf.classes_ = np.arange(crf.n_states_) if crf._labels is None else np.array(crf._labels)
+    crf.classes_ = np.array(crf._labels)
     stages = stages_of(crf)
     crf.stage_ = saved.entry("stage", int) if saved.version > 1 else 0
     saved.require(0 <= crf.stage_ < len(stages), "the number of a stage", f"{crf.stage_}")
@@ -57,13 +57,15 @@ def restore_graph(crf: Any, saved: Saved) -> None:
         raise saved.error("parameters of the entropy", f"{shapes}") from None
 
 
-def _classes(saved: Saved, n_states: int) -> tuple[str, ...] | None:
-    """Return the labels, where they are strings."""
+def _classes(saved: Saved, n_states: int) -> tuple[Any, ...]:
+    """Return the labels: strings, or integers from 0; in older files None stands for 0, 1, ..."""
     found = saved.optional("classes", list)
     if found is None:
-        return None
-    if len(found) != n_states or len(set(map(repr, found))) != n_states or any(type(c) is not str for c in found):
-        raise saved.error(f"{n_states} different labels", f"{found!a:.60}")
+        return tuple(range(n_states))
+    kinds = {type(label) for label in found}
+    fine = kinds == {str} or (kinds == {int} and min(found) >= 0 and max(found) < 2**63)
+    if not fine or len(found) != n_states or sorted(set(found)) != found:
+        raise saved.error(f"{n_states} different labels, sorted", f"{found!a:.60}")
     return tuple(found)
 
 

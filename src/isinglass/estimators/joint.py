@@ -15,6 +15,7 @@ import numpy as np
 
 from isinglass.errors import InputError
 from isinglass.estimators.classes import Classes, labels_of, numbered
+from isinglass.estimators.parameters import IgnoredLabel
 from isinglass.estimators.weights import ExplainedField
 from isinglass.inference import Algorithm, infer, n_best
 from isinglass.inference import sample as draw
@@ -29,6 +30,7 @@ class JointPredictions(ExplainedField):
     """Methods of random fields on graphs for whole labellings."""
 
     _labels: Classes
+    ignore_label: IgnoredLabel
     n_states_: int
 
     @abstractmethod
@@ -119,9 +121,7 @@ class JointPredictions(ExplainedField):
         self._require_fitted()
         examples = self._examples(X)
         _, p = self._joint(examples)
-        labels = self._flat_labels(examples, numbered(Y, self._labels))
-        if (labels >= self.n_states_).any():
-            raise InputError("Y", f"labels from 0 to {self.n_states_ - 1}, as in fit, or -1", f"{labels.max()}")
+        labels = self._flat_labels(examples, numbered(Y, self._labels, self.ignore_label))
         seen = np.flatnonzero(labels >= 0)
         known = dict(zip(seen.tolist(), labels[seen].tolist(), strict=True))
         clamped, free = infer(p, algorithm, evidence=known), infer(p, algorithm)

@@ -17,6 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from isinglass.errors import InputError, UnknownNameError
+from isinglass.estimators.classes import numbered, require_alike
 from isinglass.estimators.columns import columns_of, require_columns
 from isinglass.estimators.crf import CRF
 from isinglass.estimators.explanation import Matrix, Weight
@@ -83,12 +84,14 @@ class MultiLabelCRF(CRF):
         ----------
         X : array (examples, features), dense or scipy.sparse, or data frame
         Y : int array (examples, labels) of 0 and 1, or data frame
-            -1, or NaN, is "not observed".
+            -1, NaN and `ignore_label` are "not observed".
         sample_weight, validation
             As for `GraphCRF`.
         """
+        if self.n_states not in (None, 2):
+            raise InputError("n_states", "None or 2: a label is absent or present", f"{self.n_states!r:.40}")
         names = list(Y.columns) if hasattr(Y, "columns") else None
-        labels = _label_array(Y, _rows(X).shape[0])
+        labels = _label_array(Y, _rows(X).shape[0], self.ignore_label)
         names = list(range(labels.shape[1])) if names is None else [str(name) for name in names]
         edges = _edges(self.graph, labels, names)
         self.feature_names_in_ = columns_of(X)
@@ -131,7 +134,7 @@ class MultiLabelCRF(CRF):
         return found
 
     def _flat_labels(self, X: list[Any], Y: Any) -> IntArray:
-        labels = _label_array(Y, len(X))
+        labels = _label_array(Y, len(X), self.ignore_label)
         if labels.shape[1] != self.n_labels_:
             raise InputError("Y", f"{self.n_labels_} labels, as in fit", f"{labels.shape[1]}")
         return labels.ravel()
@@ -203,16 +206,18 @@ def _rows(X: Any) -> Any:
     return found
 
 
-def _label_array(Y: Any, n: int) -> IntArray:
-    """Check labels: 0 and 1, and -1 or NaN where not observed."""
+def _label_array(Y: Any, n: int, ignore_label: Any) -> IntArray:
+    """Check labels: 0 and 1, and -1, NaN or `ignore_label` where not observed."""
+    require_alike(ignore_label, 0)
     given = Y.to_numpy() if hasattr(Y, "to_numpy") else Y
     expected, remedy = "an array (examples, labels) of 0 and 1", _COLUMNS
     values = given if isinstance(given, np.ndarray) else array_of(given, "Y", expected, ragged=remedy)
     if values.ndim != 2 or not values.shape[1]:
         raise InputError("Y", expected, f"shape {values.shape}", remedy)
-    if values.dtype.kind == "f" and np.isnan(values).any() and np.isin(values[~np.isnan(values)], (-1, 0, 1)).all():
-        values = np.where(np.isnan(values), -1, values).astype(np.int64)
-    labels = checked_labels(values, (n, values.shape[1]), "Y")
+    hidden = np.isnan(values) | (values == ignore_label) if values.dtype.kind == "f" else np.zeros(values.shape, bool)
+    if hidden.any() and np.isin(values[~hidden], (-1, 0, 1)).all():
+        values = np.where(hidden, -1, values).astype(np.int64)
+    labels = checked_labels(numbered(values, (), ignore_label), (n, values.shape[1]), "Y")
     if labels.max(initial=0) > 1:
         raise InputError("Y", "0 and 1 for each label", f"{labels.max()}", "one column for each label")
     return labels.reshape(n, -1)

@@ -23,6 +23,7 @@ StagesLike: TypeAlias = Sequence[str | Loss | Mapping[str, object]] | None
 Edges: TypeAlias = Literal["directions", "shared", "none"]
 Entropy: TypeAlias = str | Mapping[str, ArrayLike] | None
 ClassWeight: TypeAlias = str | Mapping[Any, float] | ArrayLike | None
+IgnoredLabel: TypeAlias = int | str | None
 Forbidden: TypeAlias = Collection[tuple[object, ...]] | None
 Checkpoint: TypeAlias = PathLike | None
 Callback: TypeAlias = Callable[[Progress], object] | None

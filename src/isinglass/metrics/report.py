@@ -155,6 +155,7 @@ def report(
     n_best: Sequence[Any] | None = None,
     classes: Sequence[Any] | None = None,
     bins: int = BINS,
+    ignore_label: Any = None,
 ) -> Report:
     """Compare predictions with the truth.
 
@@ -170,6 +171,8 @@ def report(
         The labels in the order of the columns of `proba`: ``crf.classes_``. By default those that occur, in order.
     bins : int
         Of the reliability.
+    ignore_label : optional
+        A further label of `Y` that means "not observed", as that of estimators.
 
     Returns
     -------
@@ -185,7 +188,7 @@ def report(
     >>> found.per_class["B-NP"].recall, found.confusion.tolist()
     (0.5, [[1, 0, 1], [0, 1, 0], [0, 0, 2]])
     """
-    truth, guess = _examples(Y, "Y"), _examples(P, "P")
+    truth, guess = _examples(Y, "Y", ignore_label), _examples(P, "P")
     require(len(truth) == len(guess), "P", f"{len(truth)} examples, as Y", f"{len(guess)}")
     for i, (one, two) in enumerate(zip(truth, guess, strict=True)):
         require(len(one) == len(two), f"P[{i}]", f"{len(one)} labels, as Y[{i}]", f"{len(two)}")
@@ -208,7 +211,7 @@ def report(
     )
 
 
-def mean_iou(Y: Sequence[Any] | Array, P: Sequence[Any] | Array) -> float:
+def mean_iou(Y: Sequence[Any] | Array, P: Sequence[Any] | Array, ignore_label: Any = None) -> float:
     """Return the mean over classes of intersection over union, which scikit-learn's searches can maximise.
 
     The same as ``report(Y, P).mean_iou``: classes that neither the truth nor the predictions have do not count.
@@ -217,6 +220,8 @@ def mean_iou(Y: Sequence[Any] | Array, P: Sequence[Any] | Array) -> float:
     ----------
     Y, P : lists of label sequences or arrays, or arrays with an example in each row
         True and predicted labels; not observed are -1 among numbers, and None.
+    ignore_label : optional
+        A further label of `Y` that means "not observed".
 
     Examples
     --------
@@ -225,11 +230,11 @@ def mean_iou(Y: Sequence[Any] | Array, P: Sequence[Any] | Array) -> float:
     >>> from sklearn.metrics import make_scorer
     >>> scorer = make_scorer(mean_iou)  # for GridSearchCV and cross_validate
     """
-    return report(Y, P).mean_iou
+    return report(Y, P, ignore_label=ignore_label).mean_iou
 
 
-def _examples(values: Any, argument: str) -> list[list[Any]]:
-    """Return the labels of each example in one list; -1 and NaN among numbers become None."""
+def _examples(values: Any, argument: str, ignore_label: Any = None) -> list[list[Any]]:
+    """Return the labels of each example in one list; -1 and NaN among numbers, and `ignore_label`, become None."""
     if isinstance(values, str | bytes) or not hasattr(values, "__len__"):
         raise InputError(argument, "a list of examples, or an array", type(values).__name__)
     found = []
@@ -237,7 +242,7 @@ def _examples(values: Any, argument: str) -> list[list[Any]]:
         if isinstance(one, str) or not hasattr(one, "__len__"):
             raise InputError(f"{argument}[{i}]", "the labels of an example", f"{one!r:.40}", "put them in a list")
         flat = np.asarray(one, object).ravel().tolist() if not isinstance(one, list | tuple) else _flat(one)
-        found.append([None if _hidden(label) else label for label in flat])
+        found.append([None if label == ignore_label or _hidden(label) else label for label in flat])
     return found
 
 

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 
 from isinglass import decoding
 from isinglass.errors import require
-from isinglass.estimators.parameters import DecoderLike
+from isinglass.estimators.parameters import DecoderLike, IgnoredLabel
 from isinglass.estimators.persistence import Saved
 from isinglass.estimators.sequence.constraints import Constraints, constraints
 from isinglass.estimators.sequence.features import Encoded, FeatureIndex
@@ -58,6 +58,11 @@ class SequenceEstimator(ExplainedSequence):
     forbidden : collection of (before, after), optional
         Forbidden transitions; the probabilities of the others are renormalised. (None, y): y may not be first, (x,
         None): x may not be last.
+    n_states : int, optional
+        The number of labels, where they are 0, 1, ..., n_states - 1 and some may have no examples. By default the
+        labels that occur are the classes.
+    ignore_label : optional
+        A further label that means "not observed", such as 255; None, and -1 among numbers, always do.
     decoder : "map" or "mpm", default="map"
         The most probable labelling, or the most probable label of each token.
 
@@ -72,6 +77,7 @@ class SequenceEstimator(ExplainedSequence):
 
     version: ClassVar[int] = 2  # 1 wrote tuples as lists
     decoder: DecoderLike
+    ignore_label: IgnoredLabel
     index_: FeatureIndex
     classes_: list[Any]
     model_: SequenceModel
@@ -148,7 +154,7 @@ class SequenceEstimator(ExplainedSequence):
         """Return the log-probability of the observed labels of each sequence, an array (sequences,); at most 0."""
         free, rules = self._data(X, None, None, None)
         with renamed("forced", "Y"):
-            clamped = constraints(Y, None, None, self.classes_, free.offsets)
+            clamped = constraints(Y, None, None, self.classes_, free.offsets, self.ignore_label)
         run = partial(posterior, back=False)
         one, two = (np.concatenate([[], *(p.log_z for p in self._run(free, r, run))]) for r in (rules, clamped))
         return np.asarray(np.minimum(two - one, 0.0))  # rounding of very large scores may be above
@@ -156,7 +162,8 @@ class SequenceEstimator(ExplainedSequence):
     def score(self, X: Any, Y: Any, sample_weight: Any = None) -> float:
         """Return the share of observed labels that `predict` gets right."""
         data, rules = self._data(X, None, None, None)
-        labels = codes_of(observed_labels(Y, data.offsets), self.classes_, strict=False)
+        flat = observed_labels(Y, data.offsets, ignore_label=self.ignore_label)
+        labels = codes_of(flat, self.classes_, strict=False)
         return share_right(self._codes(data, rules), labels, np.diff(data.offsets), sample_weight, NOT_OBSERVED)
 
     @property
@@ -184,7 +191,7 @@ class SequenceEstimator(ExplainedSequence):
     def _data(self, X: Any, forced: Any, allowed: Any, forbidden: Any) -> tuple[Encoded, Constraints]:
         self._require_fitted()
         data = self.index_.encode(X)
-        return data, constraints(forced, allowed, forbidden, self.classes_, data.offsets)
+        return data, constraints(forced, allowed, forbidden, self.classes_, data.offsets, self.ignore_label)
 
     def _codes(self, data: Encoded, rules: Constraints) -> IntArray:
         """Decode, and return the numbers of the labels."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from isinglass.errors import InputError
+from isinglass.estimators.classes import nearest_label
 from isinglass.estimators.sequence.labels import codes_of, flat_labels, observed_labels
 from isinglass.models.chain.model import ends_of
 from isinglass.typing import FloatArray, IntArray, Mask
@@ -38,9 +39,11 @@ def forbidden_table(pairs: Any, classes: list[Any], argument: str = "forbidden")
     for pair in given:
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise InputError(argument, "pairs (before, after) of labels", f"{pair!r:.60}")
-        known = [label for label in pair if label in places]
-        if len(known) == 2:  # a label that does not occur needs no rule
-            table[places[pair[0]], places[pair[1]]] = True
+        for label in pair:
+            if label not in places:
+                remedy = nearest_label(label, classes) or "leave the pair out: a label without examples needs no rule"
+                raise InputError(argument, f"pairs of the {k} labels of fit, or None", f"{label!r:.60}", remedy)
+        table[places[pair[0]], places[pair[1]]] = True
     return table
 
 
@@ -66,14 +69,16 @@ class Constraints:
             scores[:, :k][~self.allowed[first : first + len(scores)]] = -np.inf
 
 
-def constraints(forced: Any, allowed: Any, forbidden: Any, classes: list[Any], offsets: IntArray) -> Constraints:
+def constraints(
+    forced: Any, allowed: Any, forbidden: Any, classes: list[Any], offsets: IntArray, ignore_label: Any = None
+) -> Constraints:
     """Check what a caller rules out."""
     table = forbidden_table(forbidden, classes)
     mask: Mask | None = None
     if allowed is not None:
         mask = _allowed(allowed, classes, offsets)
     if forced is not None:
-        codes = codes_of(observed_labels(forced, offsets, "forced"), classes, "forced")
+        codes = codes_of(observed_labels(forced, offsets, "forced", False, ignore_label), classes, "forced")
         rows = np.flatnonzero(codes >= 0)
         mask = np.ones((len(codes), len(classes)), np.bool_) if mask is None else mask
         kept = mask[rows, codes[rows]]

@@ -20,17 +20,17 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from isinglass.errors import InputError
-from isinglass.estimators.parameters import DecoderLike, Forbidden
+from isinglass.estimators.parameters import DecoderLike, Forbidden, IgnoredLabel
 from isinglass.estimators.persistence import register
 from isinglass.estimators.sequence.base import SequenceEstimator, decoder_of
 from isinglass.estimators.sequence.constraints import forbidden_table
 from isinglass.estimators.sequence.features import Encoded, FeatureIndex
-from isinglass.estimators.sequence.labels import classes_of, codes_of, observed_labels, require_labels
+from isinglass.estimators.sequence.labels import classes_of, codes_of, observed_labels
 from isinglass.learning.training.checks import example_weights
 from isinglass.models.chain.attributes import StateFeatures
 from isinglass.models.chain.model import SequenceModel, ends_of
 from isinglass.typing import FloatArray, IntArray
-from isinglass.validation import jobs_of, positive
+from isinglass.validation import jobs_of, positive, whole_number
 
 
 @register
@@ -74,6 +74,8 @@ class HMM(SequenceEstimator):
     alpha: float = 1.0
     forbidden: Forbidden = None
     decoder: DecoderLike = "map"
+    n_states: int | None = None
+    ignore_label: IgnoredLabel = None
     n_jobs: int | None = None
 
     def fit(self, X: Any, Y: Any, sample_weight: Any = None) -> Self:
@@ -95,9 +97,8 @@ class HMM(SequenceEstimator):
         index, data = FeatureIndex.learn(X, False)
         if (data.X.data < 0).any():
             raise InputError("X", "attributes that are counts", f"{data.X.data.min():g}", "use ChainCRF, or indicators")
-        flat = observed_labels(Y, data.offsets, new=True)
-        classes = classes_of(flat)
-        require_labels(classes)
+        flat = observed_labels(Y, data.offsets, "Y", True, self.ignore_label)
+        classes = classes_of(flat, self.n_states)
         sizes = np.diff(data.offsets)
         weights = np.ones(len(sizes)) if sample_weight is None else example_weights(sample_weight, len(sizes))
         emissions, moves = _counts(data, codes_of(flat, classes), np.repeat(weights, sizes), len(classes))
@@ -127,6 +128,8 @@ class HMM(SequenceEstimator):
 
     def _check(self) -> None:
         decoder_of(self)
+        if self.n_states is not None:
+            whole_number(self.n_states, "n_states", 2)
         jobs_of(self.n_jobs)
         self._alpha()
 

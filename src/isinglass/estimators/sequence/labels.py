@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from isinglass.errors import InputError, require
+from isinglass.estimators.classes import nearest_label, require_alike, with_states
 from isinglass.learning.training.checks import refuse_spins
 from isinglass.typing import IntArray
 from isinglass.validation import items
@@ -23,11 +24,6 @@ class _Numbers(dict[Any, int]):
 
     def __missing__(self, label: Any) -> int:
         return -2
-
-
-def require_labels(classes: list[Any]) -> None:
-    """Refuse data without any label."""
-    require(classes, "Y", "at least one observed label", "none", NOT_OBSERVED)
 
 
 def flat_labels(Y: Any, offsets: IntArray, argument: str = "Y") -> list[Any]:
@@ -44,21 +40,23 @@ def flat_labels(Y: Any, offsets: IntArray, argument: str = "Y") -> list[Any]:
     return list(chain.from_iterable(plain))
 
 
-def observed_labels(Y: Any, offsets: IntArray, argument: str = "Y", new: bool = False) -> list[Any]:
-    """Return all labels, None where not observed, which -1 is among numbers; those of several types are refused.
+def observed_labels(
+    Y: Any, offsets: IntArray, argument: str = "Y", new: bool = False, ignore_label: Any = None
+) -> list[Any]:
+    """Return all labels, None where not observed; those of several types are refused.
 
     Labels are `new` where it is not known yet which there are; then -1 and 1 alone are refused, too.
     """
-    return observed(flat_labels(Y, offsets, argument), argument, new)
+    return observed(flat_labels(Y, offsets, argument), argument, new, ignore_label)
 
 
-def observed(flat: list[Any], argument: str = "Y", new: bool = False) -> list[Any]:
-    """Return labels with None for -1 among numbers.
+def observed(flat: list[Any], argument: str = "Y", new: bool = False, ignore_label: Any = None) -> list[Any]:
+    """Return labels with None for `ignore_label`, and for -1 among numbers, of which others below 0 are refused.
 
     Examples
     --------
-    >>> observed([0.0, -1.0, None, 1.0]), observed(["-1", "0"])
-    ([0.0, None, None, 1.0], ['-1', '0'])
+    >>> observed([0.0, -1.0, None, 1.0]), observed(["-1", "0", "?"], ignore_label="?")
+    ([0.0, None, None, 1.0], ['-1', '0', None])
     """
     if any(issubclass(kind, np.generic) for kind in set(map(type, flat))):
         flat = [label.item() if isinstance(label, np.generic) else label for label in flat]
@@ -68,7 +66,16 @@ def observed(flat: list[Any], argument: str = "Y", new: bool = False) -> list[An
     if len(kinds) > 1:
         remedy = "None is a label that is not observed; convert the others, e.g. with str"
         raise InputError(argument, "labels of one type", " and ".join(sorted(k.__name__ for k in kinds)), remedy)
-    if not any(issubclass(kind, Number) for kind in kinds) or -1 not in flat:
+    if ignore_label is not None and kinds:
+        require_alike(ignore_label, next(label for label in flat if label is not None))
+        flat = [None if label == ignore_label else label for label in flat]
+    if not any(issubclass(kind, Number) for kind in kinds):
+        return flat
+    least = min((label for label in flat if label is not None), default=0) if kinds & {int, float} else 0
+    if least < -1:
+        remedy = f"number the labels from 0 on; or, if it means not observed, give ignore_label={least}"
+        raise InputError(argument, "labels from 0 on, and -1 for not observed", f"{least}", remedy)
+    if -1 not in flat:
         return flat
     if new:
         refuse_spins(np.array([label for label in flat if label is not None]))
@@ -89,8 +96,8 @@ def _plain(labels: Any, argument: str) -> Sequence[Any]:
     raise InputError(argument, "a list or array of labels", type(labels).__name__)
 
 
-def classes_of(flat: list[Any]) -> list[Any]:
-    """Return the different labels: in order where they have one, else as they first occur.
+def classes_of(flat: list[Any], n_states: int | None = None) -> list[Any]:
+    """Return the different labels: in order where they have one, else as they first occur; or 0 to n_states - 1.
 
     Examples
     --------
@@ -101,10 +108,11 @@ def classes_of(flat: list[Any]) -> list[Any]:
         found = [label for label in dict.fromkeys(flat) if label is not None]
     except TypeError:
         raise InputError("Y", "labels that are hashable", "others", "use strings, numbers or tuples") from None
+    require(found, "Y", "at least one observed label", "none", NOT_OBSERVED)
     try:
-        return sorted(found)
+        return with_states(sorted(found), n_states)
     except TypeError:
-        return found
+        return with_states(found, n_states)
 
 
 def codes_of(
@@ -118,6 +126,7 @@ def codes_of(
     except TypeError:
         raise InputError(argument, "labels that are hashable", "others") from None
     if strict and (codes == -2).any():
-        got = f"{flat[int(np.argmax(codes == -2))]!r:.60}"
-        raise InputError(argument, f"labels among the {len(classes)} classes", got, remedy)
+        label = flat[int(np.argmax(codes == -2))]
+        remedy = nearest_label(label, classes) or remedy
+        raise InputError(argument, f"labels among the {len(classes)} classes", f"{label!r:.60}", remedy)
     return codes

@@ -12,6 +12,7 @@ from isinglass.estimators.parameters import (
     ClassWeight,
     DecoderLike,
     Forbidden,
+    IgnoredLabel,
     LossLike,
     OptimizerLike,
 )
@@ -53,6 +54,8 @@ class LogLinearSequence(SequenceEstimator):
     bias: bool = True
     forbidden: Forbidden = None
     decoder: DecoderLike = "map"
+    n_states: int | None = None
+    ignore_label: IgnoredLabel = None
     class_weight: ClassWeight = None
     tol: float = 1e-4
     max_iter: int = 200
@@ -88,7 +91,9 @@ class LogLinearSequence(SequenceEstimator):
 
     def _problem(self, chosen: Choices, X: Any, Y: Any, sample_weight: Any, validation: Any) -> ChainProblem:
         again = bool(self.warm_start) and hasattr(self, "theta_")
-        return with_validation(problem_of(self, chosen, X, Y, sample_weight, known=again), validation)
+        return with_validation(
+            problem_of(self, chosen, X, Y, sample_weight, known=again), validation, self.ignore_label
+        )
 
     def partial_fit(self, X: Any, Y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Make one pass through some sequences with a minibatch optimizer ("sgd", "adagrad", "adam").

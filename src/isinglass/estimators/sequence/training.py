@@ -11,11 +11,12 @@ from scipy.sparse import csr_array
 
 from isinglass import losses
 from isinglass.errors import InputError, require
+from isinglass.estimators.classes import with_states
 from isinglass.estimators.sequence.base import decoder_of
 from isinglass.estimators.sequence.constraints import forbidden_table
 from isinglass.estimators.sequence.features import Encoded, FeatureIndex
 from isinglass.estimators.sequence.growth import Growth, grown
-from isinglass.estimators.sequence.labels import classes_of, codes_of, observed, observed_labels, require_labels
+from isinglass.estimators.sequence.labels import classes_of, codes_of, observed, observed_labels
 from isinglass.learning.chain import SequenceObjective, has_sweep
 from isinglass.learning.chain_losses import piece_loss
 from isinglass.learning.optimizers import make_optimizer
@@ -115,6 +116,8 @@ def chain_choices(crf: Any) -> Choices:
     for name in ("boundary", "bias"):
         flag(getattr(crf, name), name)
     whole_number(crf.min_count, "min_count", 1)
+    if crf.n_states is not None:
+        whole_number(crf.n_states, "n_states", 2)
     require(crf.state_features in ("seen", "all"), "state_features", "'seen' or 'all'", repr(crf.state_features))
     l1 = number(crf.l1, "l1", 0, math.inf)
     chosen = training_choices(crf, loss, l1, compiled_passes=has_sweep(loss))
@@ -142,12 +145,16 @@ def problem_of(
         index, data = crf.index_.grown(X) if grow else (crf.index_, crf.index_.encode(X))
         if classes is not None and list(classes) != labels_known:
             raise InputError("classes", "those of the first call", f"{classes!r:.60}", "leave them out")
+        if with_states(labels_known, crf.n_states) != labels_known:
+            got, remedy = f"{crf.n_states}", "use warm_start=False"
+            raise InputError("n_states", f"{len(labels_known)}, as in the last fit", got, remedy)
     else:
         index, data = FeatureIndex.learn(X, crf.bias)
-        labels_known = None if classes is None else _named(classes)
-    flat = observed_labels(Y, data.offsets, new=labels_known is None)
-    names = classes_of(flat) if labels_known is None else labels_known
-    require_labels(names)
+        labels_known = None if classes is None else _named(classes, crf.n_states)
+    flat = observed_labels(Y, data.offsets, "Y", labels_known is None, crf.ignore_label)
+    if labels_known is None and crf.n_states is not None:
+        require_room(crf.n_states, crf.n_states**2, 0, chosen.optimizer)
+    names = classes_of(flat, crf.n_states) if labels_known is None else labels_known
     labels = codes_of(flat, names, remedy="name all classes in the first call of partial_fit, or fit anew")
     require_room(len(names), len(names) ** 2, 0, chosen.optimizer)
     chosen = chosen.for_labels(labels)
@@ -162,20 +169,20 @@ def problem_of(
     return ChainProblem(chosen, index, names, model, data, labels, weights, growth=growth)
 
 
-def _named(classes: Any) -> list[Any]:
+def _named(classes: Any, n_states: int | None) -> list[Any]:
     """Check the classes that a caller names."""
     found = observed(items(classes, "classes", "a list of labels"), "classes")
     require(None not in found, "classes", "labels", "None or -1, which is not observed", "leave it out")
-    return classes_of(found)
+    return classes_of(found, n_states)
 
 
-def with_validation(problem: ChainProblem, validation: Any) -> ChainProblem:
+def with_validation(problem: ChainProblem, validation: Any, ignore_label: Any) -> ChainProblem:
     """Return the problem with data that nothing is learned from, checked."""
     if validation is None:
         return problem
     with validation_pair(validation) as (X, Y):
         data = problem.index.encode(X)
-        labels = codes_of(observed_labels(Y, data.offsets), problem.classes)
+        labels = codes_of(observed_labels(Y, data.offsets, ignore_label=ignore_label), problem.classes)
     return replace(problem, validation=(data, labels))
 
 

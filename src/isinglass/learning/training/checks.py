@@ -187,4 +187,4 @@ def require_room(n_states: int, size: int, beliefs: int, optimizer: Optimizer[An
     steps = min(getattr(optimizer, "memory", 0), getattr(optimizer, "max_iter", 0))
     needed = 8.0 * ((4 + 2 * steps) * size + beliefs)
     what = f"tables of {n_states} x {n_states} labels need {bytes_text(needed)} in training"
-    require_memory(needed, available_memory(), what, f"have fewer labels; if some of them do not occur, {NUMBERED}")
+    require_memory(needed, available_memory(), what, "have fewer labels")

@@ -175,6 +175,7 @@ class GraphProblem(TrainingProblem):
     chosen: GraphChoices
     data: Data
     validation: Data | None
+    classes: tuple[Any, ...] = field(default=(), kw_only=True)  # the label of each state
     compiled: dict[int, Model] = field(default_factory=dict, init=False, repr=False)  # the last minibatch of each size
     keeping: Keeping = field(default_factory=Keeping, init=False, repr=False)  # of losses with a memory
 

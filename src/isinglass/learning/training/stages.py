@@ -31,7 +31,7 @@ from isinglass.typing import FloatArray
 from isinglass.validation import items
 
 ENDS_ALL = ("interrupted", "stopped by the callback")  # not one stage alone
-_FIXED = ("stages", "warm_start", "checkpoint", "n_states")  # of the whole training
+_FIXED = ("stages", "warm_start", "checkpoint", "n_states", "ignore_label")  # of the whole training
 
 
 class WarmStart(NamedTuple):
