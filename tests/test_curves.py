@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import isinglass as ig
-from isinglass.errors import InputError
+from checks import refuses
 
 
 def test_panel_of_examples():
@@ -39,8 +39,7 @@ def test_panel_of_examples():
     ],
 )
 def test_bad_panels(images, more, message):
-    with pytest.raises(InputError, match=message):
-        ig.viz.panel(images, **more)
+    refuses(message, ig.viz.panel, images, **more)
 
 
 @dataclass
@@ -117,5 +116,4 @@ def test_negative_objectives_are_on_a_linear_axis():
     ],
 )
 def test_bad_histories(histories, more, message):
-    with pytest.raises(InputError, match=message):
-        ig.viz.convergence(histories, **more)
+    refuses(message, ig.viz.convergence, histories, **more)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import isinglass as ig
-from isinglass.errors import InputError
+from checks import refuses
 
 
 def test_glyph():
@@ -59,21 +59,17 @@ def test_denoising_helps():
 
 @pytest.mark.parametrize("noise", [-0.1, 1.1, float("nan"), "0.1", True, None])
 def test_bad_noise(noise):
-    with pytest.raises(InputError, match="noise: expected a number from 0 to 1"):
-        ig.datasets.noisy_glyph(noise)
-    with pytest.raises(InputError, match="noise"):
-        ig.datasets.denoising_model([[1]], noise)
+    refuses("noise: expected a number from 0 to 1", ig.datasets.noisy_glyph, noise)
+    refuses("noise", ig.datasets.denoising_model, [[1]], noise)
 
 
 @pytest.mark.parametrize("observed", [[[2]], [[-2]], [[0.5]], [1], [[]], [[True]]])
 def test_bad_pictures(observed):
-    with pytest.raises(InputError, match="observed"):
-        ig.datasets.denoising_model(observed)
+    refuses("observed", ig.datasets.denoising_model, observed)
 
 
 def test_bad_coupling():
-    with pytest.raises(InputError, match="coupling"):
-        ig.datasets.denoising_model([[1]], coupling=np.inf)
+    refuses("coupling", ig.datasets.denoising_model, [[1]], coupling=np.inf)
 
 
 @pytest.mark.parametrize("algorithm", ["exact", "brute"])

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import isinglass as ig
+from checks import each_equal, refuses
 from isinglass.datasets import digits as module
 from isinglass.datasets.noise import set_at_random
-from isinglass.errors import FileFormatError, InputError
+from isinglass.errors import FileFormatError
 
 ROOT = Path(__file__).parent.parent
 FILE = ROOT / "src" / "isinglass" / "datasets" / "digits.npz"
@@ -118,8 +119,7 @@ def test_train_and_test_are_disjoint_and_come_from_the_file():
 
 def test_seeds():
     first, again, other = (ig.datasets.noisy_digits(0.5, random_state=seed) for seed in (0, 0, 1))
-    for a, b in zip(first, again, strict=True):
-        np.testing.assert_array_equal(a, b)
+    each_equal(first, again)
     assert (first.Y != other.Y).any()
     assert (first.X != other.X).any()
     rng = np.random.default_rng(3)
@@ -181,12 +181,10 @@ def test_exactly_the_share_is_set():
     ],
 )
 def test_bad_calls(arguments, message):
-    with pytest.raises(InputError, match=message):
-        ig.datasets.noisy_digits(*arguments)
+    refuses(message, ig.datasets.noisy_digits, *arguments)
 
 
 def test_a_wrong_file_is_refused(tmp_path, monkeypatch):
     np.savez(tmp_path / "digits.npz", bits=np.zeros((2, 3), np.uint8))
     monkeypatch.setattr(module, "_FILE", tmp_path / "digits.npz")
-    with pytest.raises(FileFormatError, match="install isinglass again"):
-        ig.datasets.binary_digits()
+    refuses("install isinglass again", ig.datasets.binary_digits, error=FileFormatError)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from checks import refuses
+
 sys.path.insert(0, str(Path(__file__).parent.parent / "tools"))
 
 from gallery.execution import run_script
@@ -75,8 +77,7 @@ def test_a_script_has_text_and_code(tmp_path):
     ],
 )
 def test_what_breaks_the_convention_is_named(tmp_path, text, problem):
-    with pytest.raises(ValueError, match=problem):
-        read_script(written(tmp_path, text))
+    refuses(problem, read_script, written(tmp_path, text), error=ValueError)
 
 
 def test_cells_show_what_they_make(tmp_path):
@@ -141,8 +142,7 @@ def test_groups_name_each_example_once(tmp_path):
     path.write_text('[[group]]\ntitle = "T"\nsummary = "S"\n[group.examples]\na = 1\n')
     groups = read_groups(path, ["a", "b"])
     assert [(group.title, group.examples) for group in groups] == [("T", {"a": 1}), ("More", {"b": -1})]
-    with pytest.raises(ValueError, match=r"script a\.py"):
-        read_groups(path, ["b"])
+    refuses(r"script a\.py", read_groups, path, ["b"], error=ValueError)
 
 
 CONFIG = """site_name: T
@@ -169,8 +169,7 @@ def test_the_build_makes_pages_and_fails_with_an_example(tmp_path):
     written(folder, '"""Broken\n\nIt divides.\n"""\n1 / 0\n', "broken")
     (tmp_path / "mkdocs.yml").write_text(CONFIG.format(hook=ROOT / "tools" / "gallery_hook.py"))
     config = load_config(str(tmp_path / "mkdocs.yml"), strict=True)
-    with pytest.raises(Abort, match="1 warning"):
-        build(config)
+    refuses("1 warning", build, config, error=Abort)
     site = Path(config.site_dir) / "gallery"
     page = (site / "tiny" / "index.html").read_text()
     for part in ("<b>bold</b>", "said", 'src="../images/tiny-1.svg"', 'href="../tiny.py"', 'href="../tiny.ipynb"'):

@@ -13,7 +13,7 @@ import pytest
 
 import isinglass as ig
 from browser import WIDTH, visited
-from isinglass.errors import InputError
+from checks import refuses
 from isinglass.pages import (
     MARK,
     Code,
@@ -168,10 +168,8 @@ def test_text_that_is_no_utf8():
     ],
 )
 def test_bad_pages(tmp_path, sections, message):
-    with pytest.raises(InputError, match=message):
-        html_page("t", sections, tmp_path / "page.html")
-    with pytest.raises(InputError, match="title"):
-        html_page(3, [], tmp_path / "page.html")
+    refuses(message, html_page, "t", sections, tmp_path / "page.html")
+    refuses("title", html_page, 3, [], tmp_path / "page.html")
     assert os.listdir(tmp_path) == []
 
 
@@ -183,8 +181,7 @@ def test_only_pages_of_ours_are_replaced(tmp_path):
     assert os.listdir(tmp_path) == ["index.html"]
     for foreign in ("<!DOCTYPE html>\n<html></html>", " " * 500 + MARK):
         path.write_text(foreign)
-        with pytest.raises(InputError, match=r"path: expected a place for a page, .* got another file, .*index\.html"):
-            html_page("three", [], path)
+        refuses(r"path: expected a place for a page, .* got another file, .*index\.html", html_page, "three", [], path)
         assert path.read_text() == foreign
     path.write_text("")
     html_page("four", [], path)

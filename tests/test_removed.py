@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import isinglass as ig
+from checks import refuses
 from isinglass.cli.fit import checked_recipe
 from isinglass.cli.main import main
 from isinglass.errors import IsinglassError, RemovedError
@@ -40,20 +41,17 @@ def test_what_went_names_its_replacement(key, package, capsys):
         assert REMOVED[key] in capsys.readouterr().err
     elif key.startswith("isinglass."):
         module, _, name = key.rpartition(".")
-        with pytest.raises(ig.errors.RemovedError, match=advice):
-            getattr(importlib.import_module(module), name)
+        refuses(advice, getattr, importlib.import_module(module), name, error=ig.errors.RemovedError)
     elif option := re.fullmatch(r"(\w+)\((\w+)=\)", key):
         cls = classes[option[1]]
-        with pytest.raises(ig.errors.RemovedError, match=advice):
-            cls(**{option[2]: 1})
+        refuses(advice, cls, error=ig.errors.RemovedError, **{option[2]: 1})
     elif choice := re.fullmatch(r"(\w+) ('.*')", key):
         for registry in registries[choice[1]]:
             with pytest.raises(ig.errors.RemovedError, match=advice):
                 registry[ast.literal_eval(choice[2])]
     else:
         assert key in OPTION_VALUES
-        with pytest.raises(ig.errors.RemovedError, match=advice):
-            OPTION_VALUES[key]()
+        refuses(advice, OPTION_VALUES[key], error=ig.errors.RemovedError)
 
 
 def test_names_that_went_are_missing_attributes():

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import isinglass as ig
-from isinglass.errors import InputError, MissingDependencyError
+from checks import refuses
+from isinglass.errors import MissingDependencyError
 from isinglass.pages import MISSING, label_colours
 
 UNSEEN = np.array([int(MISSING[k : k + 2], 16) for k in (1, 3, 5)]) / 255
@@ -30,8 +31,7 @@ def test_maps_of_labels_have_a_colour_for_each():
     colours = drawn.to_rgba(drawn.get_array()).reshape(-1, 4)
     assert len({tuple(colour) for colour in colours.tolist()}) == 6
     assert unseen(figure.axes[0]) == 1
-    with pytest.raises(ig.InputError, match="states"):
-        ig.viz.panel([np.zeros((2, 2))], states=0)
+    refuses("states", ig.viz.panel, [np.zeros((2, 2))], states=0)
 
 
 def test_panel():
@@ -139,8 +139,7 @@ def test_bad_panels_of_an_estimator(learned):
         lambda: ig.viz.panel([X[0], X[1][:2]], crf): "images of one size",
         lambda: ig.viz.panel(X[..., 0], None, Y): "labels: expected None without an estimator",
     }.items():
-        with pytest.raises(InputError, match=message):
-            call()
+        refuses(message, call)
 
 
 def test_no_pyplot(monkeypatch):
@@ -170,8 +169,7 @@ def test_marginals():
     ],
 )
 def test_bad_panels(images, titles, argument):
-    with pytest.raises(InputError, match=argument):
-        ig.viz.panel(images, titles)
+    refuses(argument, ig.viz.panel, images, titles)
 
 
 @pytest.mark.parametrize(
@@ -179,8 +177,7 @@ def test_bad_panels(images, titles, argument):
 )
 def test_bad_marginals(shape, state, argument):
     r = ig.infer(ig.datasets.denoising_model([[0, 1, 1], [0, -1, 1]]))
-    with pytest.raises(InputError, match=argument):
-        ig.viz.marginals(r, shape, state=state)
+    refuses(argument, ig.viz.marginals, r, shape, state=state)
 
 
 def test_figures_bring_a_picture_for_notebooks():
@@ -200,5 +197,4 @@ def test_missing_matplotlib(monkeypatch):
         return genuine(name, *rest, **more)
 
     monkeypatch.setattr(builtins, "__import__", missing)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'isinglass\[viz\]'"):
-        ig.viz.panel([np.eye(2)])
+    refuses(r"pip install 'isinglass\[viz\]'", ig.viz.panel, [np.eye(2)], error=MissingDependencyError)

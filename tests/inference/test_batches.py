@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
 import isinglass as ig
+from checks import each_close, each_equal
 
 RNG = np.random.default_rng(0)
 
@@ -106,8 +107,7 @@ def check(names, algorithm, tape=True, start=None):
     first = entry = 0
     for name, p, bar in zip(names, examples, bars, strict=True):
         found = differentiated(p, bar, algorithm, tape, None if start is None else ig.infer(p, start))
-        for mine, alone in zip(tables[first : first + p.graph.n_factors], found[0], strict=True):
-            assert_allclose(mine, alone, **ROUNDING, err_msg=name)
+        each_close(tables[first : first + p.graph.n_factors], found[0], **ROUNDING, err_msg=name)
         assert_allclose(messages[entry : entry + len(found[1])], found[1], **ROUNDING, err_msg=name)
         assert_allclose(counting[first : first + p.graph.n_factors], found[2], **ROUNDING, err_msg=name)
         assert np.isfinite(messages).all()
@@ -199,8 +199,7 @@ def test_potentials_for_each_iteration():
     for name in names:
         n = EXAMPLES[name].graph.n_factors
         for mine, alone in zip(whole, by_stages(EXAMPLES[name], algorithm), strict=True):
-            for a, b in zip(mine[first : first + n], alone, strict=True):
-                assert_allclose(a, b, **ROUNDING)
+            each_close(mine[first : first + n], alone, **ROUNDING)
         first += n
 
 
@@ -220,8 +219,7 @@ def test_the_short_tape_gives_the_same_bits_where_loops_change(name):
     p = EXAMPLES[name]
     algorithm = ig.BeliefPropagation(iterations=9, schedule="flooding")
     long, short = (differentiated(p, cotangents(p), algorithm, tape) for tape in (True, "sqrt"))
-    for a, b in zip([*long[0], long[1]], [*short[0], short[1]], strict=True):
-        assert_array_equal(a, b)
+    each_equal([*long[0], long[1]], [*short[0], short[1]])
 
 
 SHARED = {
@@ -244,8 +242,7 @@ def test_threads_change_no_gradient_by_a_table_that_all_examples_share(name, opt
         r = ig.infer(p, ig.BeliefPropagation(schedule="flooding", n_jobs=threads, **options), tape=True)
         found.append(r.backward(*bars).groups)
     for other in found[1:]:
-        for a, b in zip(found[0], other, strict=True):
-            assert_array_equal(a, b)
+        each_equal(found[0], other)
 
 
 @pytest.mark.parametrize("schedule", ["flooding", "sequential", "grid"])
@@ -262,5 +259,4 @@ def test_derivatives_by_shared_tables_do_not_depend_on_the_number_of_threads(sch
         algorithm = ig.BeliefPropagation(schedule=schedule, n_jobs=threads, **options)
         found.append(ig.infer(p, algorithm, tape=True).backward(*bars).groups)
     for other in found[1:]:
-        for one, two in zip(found[0], other, strict=True):
-            assert_array_equal(one, two)
+        each_equal(found[0], other)

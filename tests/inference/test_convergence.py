@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import isinglass as ig
+from checks import each_close, refuses
 from isinglass.errors import no_convergence_warnings
 from isinglass.graph.message_graph import edges_of
 from isinglass.inference.message_passing.algorithms.base import _Flooding
@@ -124,8 +125,7 @@ def test_derivatives_at_a_tolerance_of_zero(schedule):
     r = quietly(p, "bp", schedule=schedule, tol=0.0, tape=True)
     assert r.info.converged == (r.info.residual == 0)
     other = ig.perturbation(p, "bp", variables=loss, tol=1e-13)
-    for mine, true in zip(r.backward(variables=loss).groups, other.groups, strict=True):
-        assert_allclose(mine, true, atol=1e-9)
+    each_close(r.backward(variables=loss).groups, other.groups, atol=1e-9)
 
 
 def softmax(logs):
@@ -264,13 +264,11 @@ def test_derivatives_where_a_run_starts_at_its_fixed_point(kind, damping, schedu
     algorithm = kind(damping=damping, schedule=schedule)
     found = ig.infer(ring(), algorithm, tape=True).backward(variables=loss)
     truth = ig.infer(ring(), "brute", tape=True).backward(variables=loss)
-    for mine, true in zip(found.groups, truth.groups, strict=True):
-        assert_allclose(mine, true, atol=1e-7)
+    each_close(found.groups, truth.groups, atol=1e-7)
     warm = ig.infer(ring(np.random.default_rng(1).normal(size=(4, 2, 2))), algorithm)
     again = ig.infer(warm.potentials, algorithm, init=warm, tape=True).backward(variables=loss)
     cold = ig.perturbation(warm.potentials, algorithm, variables=loss)
-    for mine, true in zip(again.groups, cold.groups, strict=True):
-        assert_allclose(mine, true, atol=1e-6)
+    each_close(again.groups, cold.groups, atol=1e-6)
 
 
 @pytest.mark.parametrize("tape", [True, "sqrt"])
@@ -278,8 +276,7 @@ def test_a_derivative_at_an_unstable_point_is_refused(tape):
     r = quietly(torus(6, 1.0), "bp", tape=tape)
     loss = np.zeros((36, 2))
     loss[0, 0] = 1.0
-    with pytest.raises(ig.InputError, match="start_noise"):
-        r.backward(variables=loss)
+    refuses("start_noise", r.backward, variables=loss)
 
 
 @pytest.mark.long
@@ -302,8 +299,7 @@ def test_derivatives_do_not_depend_on_the_way_to_the_fixed_point():
     truth = ig.infer(p, "brute", tape=True).backward(variables=loss)
     for tape in (True, "sqrt"):
         found = ig.infer(p, "bp", schedule="residual", tape=tape).backward(variables=loss)
-        for mine, true in zip(found.groups, truth.groups, strict=True):
-            assert_allclose(mine, true, atol=1e-8)
+        each_close(found.groups, truth.groups, atol=1e-8)
 
 
 @pytest.mark.parametrize("options", [{}, {"schedule": "sequential"}, {"damping": 0.3}, {"schedule": "residual"}])
@@ -330,10 +326,8 @@ def test_perturbations_and_hessians_stay_at_the_fixed_point():
     field = [np.array([0.0, 1.0]) if t.ndim == 1 else np.zeros((2, 2)) for t in p.log_tables]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ig.ConvergenceWarning)
-        with pytest.raises(ig.InputError, match="a stable fixed point"):
-            ig.perturbation(p, "bp", variables=list(loss))
-        with pytest.raises(ig.InputError, match="fixed point"):
-            ig.hessian_vector_product(p, "bp", field, log_z=1.0)
+        refuses("a stable fixed point", ig.perturbation, p, "bp", variables=list(loss))
+        refuses("fixed point", ig.hessian_vector_product, p, "bp", field, log_z=1.0)
     strong = ig.Potentials.from_groups(grid, [np.zeros((64, 2)), 2.0 * COUPLING[None]])
     product = ig.hessian_vector_product(strong, "mf", field, log_z=1.0)
     assert np.abs(product.groups[0]).max() < 1e-3  # at the magnetised point that mean field ends at
@@ -387,8 +381,7 @@ def test_derivatives_that_are_not_finite_are_refused():
 
 @pytest.mark.parametrize("algorithm", ["bp", "trw", "mf", "smf"])
 def test_whether_to_check_stability_is_yes_or_no(algorithm):
-    with pytest.raises(ig.InputError, match="check_stability: expected True or False"):
-        ig.infer(ring(), algorithm, check_stability="yes")
+    refuses("check_stability: expected True or False", ig.infer, ring(), algorithm, check_stability="yes")
 
 
 def test_beliefs_of_a_runaway_sum_to_one():

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import isinglass as ig
+from checks import refuses
 from isinglass.testing.strategies import random_potentials
 
 EXACT = ["exact", "brute"]
@@ -102,15 +103,13 @@ def test_samplers_answer_from_their_draws():
     assert r.expect(lambda s: s.sum(axis=1)) == pytest.approx(
         sum((marginal(table, i) * np.arange(k)).sum() for i, k in enumerate(table.shape)), abs=0.05
     )
-    with pytest.raises(ig.InputError, match="result with log Z"):
-        r.entropy()
+    refuses("result with log Z", r.entropy)
 
 
 def test_draws_of_exact_inference_estimate_expectations():
     p = ig.Potentials.from_groups(ig.grid_graph(5, 5, 2), [np.zeros((25, 2)), 0.3 * np.eye(2)[None]])
     r = ig.infer(p)
-    with pytest.raises(ig.InputError, match=r"at most 1048576 joint states, got 3.36e.07 .* give samples=10_000"):
-        r.expect(lambda s: s.sum(axis=1))
+    refuses(r"at most 1048576 joint states, got 3.36e.07 .* give samples=10_000", r.expect, lambda s: s.sum(axis=1))
     found = r.expect(lambda s: s.sum(axis=1), samples=4000, random_state=0)
     assert found == pytest.approx(12.5, abs=0.5)
 
@@ -169,11 +168,9 @@ def test_names_in_queries():
     ],
 )
 def test_questions_without_an_answer_say_why(call, words):
-    with pytest.raises(ig.InputError, match=words):
-        call(ig.infer(model(0)))
+    refuses(words, call, ig.infer(model(0)))
 
 
 def test_an_expectation_needs_a_function():
     r = ig.infer(ig.Potentials(ig.FactorGraph([2], [(0,)]), [[0.0, 1.0]]))
-    with pytest.raises(ig.InputError, match="f: expected a function of states"):
-        r.expect(3)
+    refuses("f: expected a function of states", r.expect, 3)

@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import isinglass as ig
+from checks import refuses
 from isinglass.graph.forests.appearance import appearance_probabilities
 from isinglass.inference.message_passing.algorithms import trw
 from isinglass.testing import random_potentials
@@ -95,7 +96,5 @@ def test_forests_have_weights_of_one():
 
 def test_weights_are_probabilities():
     p = random_potentials(ig.grid_graph(3, 3, 2), np.random.default_rng(0))
-    with pytest.raises(ig.InputError, match="weights: expected a number, or one for each"):
-        ig.infer(p, "trw", weights="best")
-    with pytest.raises(ig.InputError, match="weights: expected probabilities of at most one"):
-        ig.infer(p, "trw", weights=1.5)
+    refuses("weights: expected a number, or one for each", ig.infer, p, "trw", weights="best")
+    refuses("weights: expected probabilities of at most one", ig.infer, p, "trw", weights=1.5)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import isinglass as ig
+from checks import refuses
 from isinglass.errors import InputError, no_convergence_warnings
 from isinglass.gradients import rule
 from isinglass.inference.sampling.gibbs import GibbsSampler
@@ -228,14 +229,12 @@ def test_what_a_file_keeps_is_checked(tmp_path):
     assert again.now[0]["a.states"].tolist() == np.zeros((2, 3)).tolist()
     assert kept.arrays(0) == {}
     for name, wrong in (("a.states.examples", np.array([0, 9])), ("a.states.lengths", np.array([2, 2]))):
-        with pytest.raises(InputError, match="checkpoint"):
-            Keeping().restore(1, {**arrays, name: wrong}, 3)
+        refuses("checkpoint", Keeping().restore, 1, {**arrays, name: wrong}, 3)
     p, y = model(), np.array([0, 0, 0, 0])
     memory = at_exact_samples(p, y, 4)
     for name, wrong in (("free.states", np.full((4, 4), 9, np.uint8)), ("free.keys", np.zeros(3, np.uint64))):
         problem = LossProblem(p, y, memory=[{**memory[0], name: wrong}])
-        with pytest.raises(InputError, match="checkpoint"):
-            PersistentDivergence().evaluate(problem, EXACT)
+        refuses("checkpoint", PersistentDivergence().evaluate, problem, EXACT)
 
 
 def test_files_keep_the_loss(tmp_path):
@@ -259,14 +258,12 @@ def test_files_keep_the_loss(tmp_path):
 )
 def test_wrong_options_are_named(options, message):
     X, Y = grids(4)
-    with pytest.raises(InputError, match=message):
-        ig.GridCRF(**{"loss": "cd", "inference": "exact", "max_iter": 2, **options}).fit(X, Y)
+    refuses(message, ig.GridCRF(**{"loss": "cd", "inference": "exact", "max_iter": 2, **options}).fit, X, Y)
 
 
 def test_validation_data_are_refused():
     X, Y = grids(4)
-    with pytest.raises(InputError, match="validation: expected none with loss 'pcd'"):
-        ig.GridCRF(loss="pcd").fit(X, Y, validation=(X, Y))
+    refuses("validation: expected none with loss 'pcd'", ig.GridCRF(loss="pcd").fit, X, Y, validation=(X, Y))
 
 
 def test_combinations_say_that_derivatives_are_estimates():

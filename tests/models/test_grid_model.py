@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 import isinglass as ig
+from checks import each_close, each_equal, refuses
 from isinglass.inference.message_passing.moves.lattices import lattice_of
 from isinglass.models import grid_model, grids
 
@@ -49,8 +50,7 @@ def test_tables_against_a_loop(sizes, edges, with_features, k):
     expected = tables_by_loops(images, model.split(theta), features, bias, edge_bias)
     assert p.graph.n_components == len(sizes)
     assert len(p.log_tables) == len(expected)
-    for one, two in zip(p.log_tables, expected, strict=True):
-        np.testing.assert_allclose(one, two, atol=1e-13)
+    each_close(p.log_tables, expected, atol=1e-13)
     check_adjoint(model, rng)
     check_once(model, rng)
 
@@ -159,8 +159,7 @@ def test_images_are_copied_and_not_changed():
     ],
 )
 def test_wrong_input_is_answered_kindly(call, message):
-    with pytest.raises(ig.InputError, match=message):
-        call(np.ones((2, 3, 3, 2)), np.ones((2, 12, 3)))
+    refuses(message, call, np.ones((2, 3, 3, 2)), np.ones((2, 12, 3)))
 
 
 def test_the_structure_of_an_earlier_batch_is_used_again():
@@ -170,8 +169,7 @@ def test_the_structure_of_an_earlier_batch_is_used_again():
     model, alone = grid_model(second, 2, like=old), grid_model(second, 2)
     assert model.graph is old.graph
     theta = rng.normal(size=model.size)
-    for p, q in zip(model.potentials(theta).groups, alone.potentials(theta).groups, strict=True):
-        assert_array_equal(p, q)
+    each_equal(model.potentials(theta).groups, alone.potentials(theta).groups)
     one, two = (ig.infer(m.potentials(theta), "bp", iterations=3, tape=True) for m in (model, alone))
     assert_array_equal(one.variables.flat, two.variables.flat)
     assert_array_equal(*(m.transpose(r.backward(log_z=1.0).groups) for m, r in ((model, one), (alone, two))))
@@ -193,10 +191,8 @@ def test_pixels_by_themselves():
     expected = np.exp(scores) / np.exp(scores).sum(axis=-1, keepdims=True)
     beliefs = ig.infer(model.potentials(theta), ig.BeliefPropagation(iterations=1, schedule="grid")).variables
     assert_allclose(np.asarray(beliefs), expected.reshape(-1, 3), atol=1e-12)
-    with pytest.raises(ig.InputError, match="edge_features"):
-        grid_model(X, 3, edges="none", edge_features=np.zeros((2, 17, 1)))
-    with pytest.raises(ig.InputError, match="'none'"):
-        grid_model(X, 3, edges="some")
+    refuses("edge_features", grid_model, X, 3, edges="none", edge_features=np.zeros((2, 17, 1)))
+    refuses("'none'", grid_model, X, 3, edges="some")
 
 
 def test_the_structure_of_equal_batches_is_kept_but_not_their_features():

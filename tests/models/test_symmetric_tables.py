@@ -7,7 +7,7 @@ import pytest
 from models_helpers import check_adjoint, check_log_z_gradient, check_once, random_graphs
 from numpy.testing import assert_allclose, assert_array_equal
 
-import isinglass as ig
+from checks import refuses
 from isinglass.models import EdgeTerm, EntropyModel, NodeTerm, SharedTerm, SymmetricTerm, graph_model
 
 
@@ -83,8 +83,7 @@ def test_terms():
 )
 def test_wrong_choices(call, message):
     rng = np.random.default_rng(0)
-    with pytest.raises(ig.InputError, match=message):
-        call(random_graphs(rng), random_graphs(rng, edge_features=2))
+    refuses(message, call, random_graphs(rng), random_graphs(rng, edge_features=2))
 
 
 def test_entropy_weights_of_pairs_are_symmetric_too():
@@ -107,5 +106,4 @@ def test_entropy_weights_of_pairs_are_symmetric_too():
     for i in range(model.size):
         up, down = (value(theta + s * step * np.eye(model.size)[i]) for s in (1, -1))
         assert_allclose(found[i], (up - down) / (2 * step), rtol=1e-6, atol=1e-8)
-    with pytest.raises(ig.InputError, match="symmetric"):
-        EntropyModel(graph_model(examples, 2), factors=[[1.0, 2.0], [3.0, 1.0]], symmetric=True)
+    refuses("symmetric", EntropyModel, graph_model(examples, 2), factors=[[1.0, 2.0], [3.0, 1.0]], symmetric=True)
