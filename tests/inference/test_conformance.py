@@ -9,82 +9,36 @@ import isinglass as ig
 from isinglass.testing import InferenceSuite, walk
 
 
-class TestBrute(InferenceSuite):
-    def algorithm(self):
-        return ig.Brute()
-
-    def accepts(self, potentials):
-        return True
+def everything(self, potentials):
+    return True
 
 
-class TestExact(InferenceSuite):
-    def algorithm(self):
-        return ig.Exact()
-
-    def accepts(self, potentials):
-        return True
+def suite(make, base=InferenceSuite, **more):
+    """Return the suite of an algorithm that takes all potentials."""
+    return type("Suite", (base,), {"algorithm": make, "accepts": everything, **more})
 
 
-class TestBeliefPropagation(InferenceSuite):
-    def algorithm(self):
-        return ig.BeliefPropagation(tol=1e-12, max_iter=200, damping=0.1)
-
-    def accepts(self, potentials):
-        return True
-
-
-class TestBeliefPropagationAuto(TestBeliefPropagation):
-    def algorithm(self):
-        return ig.BeliefPropagation(tol=1e-12, max_iter=200)
-
-
-class TestBeliefPropagationSequential(TestBeliefPropagation):
-    def algorithm(self):
-        return ig.BeliefPropagation(tol=1e-12, max_iter=200, schedule="sequential")
-
-
-class TestBeliefPropagationResidual(TestBeliefPropagation):
-    def algorithm(self):
-        return ig.BeliefPropagation(tol=1e-12, max_iter=200, schedule="residual")
-
-
-class TestTreeReweighted(TestBeliefPropagation):
-    def algorithm(self):
-        return ig.TreeReweighted(tol=1e-12, max_iter=400)
-
-
-class TestFractional(TestBeliefPropagation):
-    def algorithm(self):
-        return ig.FractionalBeliefPropagation(tol=1e-12, max_iter=200, damping=0.2, counting_numbers=0.8)
-
-
-class TestMeanField(TestBeliefPropagation):
-    def algorithm(self):
-        return ig.MeanField(tol=1e-13, max_iter=500)
-
-
-@pytest.mark.long
-class TestStructuredMeanField(TestBeliefPropagation):
-    def algorithm(self):
-        return ig.StructuredMeanField(tol=1e-13, max_iter=500)
-
-
-class TestConvexFreeEnergy(TestBeliefPropagation):
-    def algorithm(self):
-        return ig.ConvexFreeEnergy(tol=1e-11)
-
-
-class TestConvexBethe(InferenceSuite):
-    """With Bethe's weights, on forests: exact."""
-
-    def algorithm(self):
-        return ig.ConvexFreeEnergy(tol=1e-11, weights="bethe")
-
-    def accepts(self, potentials):
-        return potentials.graph.is_forest
-
-    def is_exact_on(self, p):
-        return p.graph.is_forest
+TestBrute = suite(lambda self: ig.Brute())
+TestExact = suite(lambda self: ig.Exact())
+TestBeliefPropagation = suite(lambda self: ig.BeliefPropagation(tol=1e-12, max_iter=200, damping=0.1))
+TestBeliefPropagationAuto = suite(lambda self: ig.BeliefPropagation(tol=1e-12, max_iter=200))
+TestSequential = suite(lambda self: ig.BeliefPropagation(tol=1e-12, max_iter=200, schedule="sequential"))
+TestResidual = suite(lambda self: ig.BeliefPropagation(tol=1e-12, max_iter=200, schedule="residual"))
+TestTreeReweighted = suite(lambda self: ig.TreeReweighted(tol=1e-12, max_iter=400))
+FRACTIONAL = {"tol": 1e-12, "max_iter": 200, "damping": 0.2, "counting_numbers": 0.8}
+TestFractional = suite(lambda self: ig.FractionalBeliefPropagation(**FRACTIONAL))
+TestMeanField = suite(lambda self: ig.MeanField(tol=1e-13, max_iter=500))
+TestStructuredMeanField = pytest.mark.long(suite(lambda self: ig.StructuredMeanField(tol=1e-13, max_iter=500)))
+TestConvexFreeEnergy = suite(lambda self: ig.ConvexFreeEnergy(tol=1e-11))
+TestConvexBethe = suite(  # on forests: exact
+    lambda self: ig.ConvexFreeEnergy(tol=1e-11, weights="bethe"),
+    accepts=lambda self, potentials: potentials.graph.is_forest,
+    is_exact_on=lambda self, potentials: potentials.graph.is_forest,
+)
+TestMaxProduct = suite(lambda self: ig.MaxProduct(tol=1e-12, max_iter=200, damping=0.1))
+TestMaxProductAuto = suite(lambda self: ig.MaxProduct(tol=1e-12, max_iter=200))
+TestAnnealedImportance = pytest.mark.long(suite(lambda self: ig.AnnealedImportance(temperatures=20)))
+TestImportanceSampling = pytest.mark.long(suite(lambda self: ig.ImportanceSampling(samples=1000)))
 
 
 class SamplerSuite(InferenceSuite):
@@ -92,9 +46,6 @@ class SamplerSuite(InferenceSuite):
 
     sweeps = 40
     long = 600
-
-    def accepts(self, potentials):
-        return True
 
     def test_estimates(self):
         self.sweeps = self.long
@@ -105,70 +56,22 @@ class SamplerSuite(InferenceSuite):
         super().test_sample_frequencies()
 
 
-@pytest.mark.long
-class TestGibbs(SamplerSuite):
-    def algorithm(self):
-        return ig.Gibbs(sweeps=self.sweeps)
+def binary_pairs(self, potentials):
+    """Accept binary pairs without hard zeros."""
+    groups = zip(potentials.graph.groups, potentials.groups, strict=True)
+    return all(g.arity < 2 or (g.arity == 2 and set(g.shape) <= {1, 2} and np.isfinite(t).all()) for g, t in groups)
 
 
-@pytest.mark.long
-class TestGibbsRandomScan(SamplerSuite):
-    def algorithm(self):
-        return ig.Gibbs(sweeps=self.sweeps, scan="random")
+def sampler(make, **more):
+    return pytest.mark.long(suite(make, SamplerSuite, **more))
 
 
-@pytest.mark.long
-class TestTreeGibbs(SamplerSuite):
-    def algorithm(self):
-        return ig.TreeGibbs(sweeps=self.sweeps)
-
-
-@pytest.mark.long
-class TestParallelTempering(SamplerSuite):
-    def algorithm(self):
-        return ig.ParallelTempering(sweeps=self.sweeps, replicas=3)
-
-
-@pytest.mark.long
-class TestSwendsenWang(SamplerSuite):
-    """Binary pairs without hard zeros."""
-
-    def algorithm(self):
-        return ig.SwendsenWang(sweeps=self.sweeps)
-
-    def accepts(self, potentials):
-        groups = zip(potentials.graph.groups, potentials.groups, strict=True)
-        return all(g.arity < 2 or (g.arity == 2 and set(g.shape) <= {1, 2} and np.isfinite(t).all()) for g, t in groups)
-
-
-@pytest.mark.long
-class TestWolff(TestSwendsenWang):
-    long = 1200
-
-    def algorithm(self):
-        return ig.Wolff(sweeps=self.sweeps)
-
-
-@pytest.mark.long
-class TestAnnealedImportance(TestBeliefPropagation):
-    def algorithm(self):
-        return ig.AnnealedImportance(temperatures=20)
-
-
-@pytest.mark.long
-class TestImportanceSampling(TestBeliefPropagation):
-    def algorithm(self):
-        return ig.ImportanceSampling(samples=1000)
-
-
-class TestMaxProduct(TestBeliefPropagation):
-    def algorithm(self):
-        return ig.MaxProduct(tol=1e-12, max_iter=200, damping=0.1)
-
-
-class TestMaxProductAuto(TestBeliefPropagation):
-    def algorithm(self):
-        return ig.MaxProduct(tol=1e-12, max_iter=200)
+TestGibbs = sampler(lambda self: ig.Gibbs(sweeps=self.sweeps))
+TestGibbsRandomScan = sampler(lambda self: ig.Gibbs(sweeps=self.sweeps, scan="random"))
+TestTreeGibbs = sampler(lambda self: ig.TreeGibbs(sweeps=self.sweeps))
+TestParallelTempering = sampler(lambda self: ig.ParallelTempering(sweeps=self.sweeps, replicas=3))
+TestSwendsenWang = sampler(lambda self: ig.SwendsenWang(sweeps=self.sweeps), accepts=binary_pairs)
+TestWolff = sampler(lambda self: ig.Wolff(sweeps=self.sweeps), accepts=binary_pairs, long=1200)
 
 
 def subclasses(cls):

@@ -11,19 +11,13 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import isinglass as ig
-from checks import each_close, refuses
+from checks import each_close, quiet, refuses
 from isinglass.errors import no_convergence_warnings
 from isinglass.graph.message_graph import edges_of
 from isinglass.inference.message_passing.algorithms.base import _Flooding
 
 SCHEDULES = ["auto", "flooding", "sequential", "residual"]
 COUPLING = np.array([[1.0, -1.0], [-1.0, 1.0]])
-
-
-def quietly(potentials, algorithm, **options):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ig.ConvergenceWarning)
-        return ig.infer(potentials, algorithm, **options)
 
 
 def torus(n, coupling):
@@ -79,7 +73,7 @@ def test_exact_is_said_after_an_undamped_pass_up_and_down():
 
 
 def test_tree_reweighting_on_a_steep_loop():
-    found, far = ig.infer(steep_loop(), "trw"), quietly(steep_loop(), "trw", iterations=2000)
+    found, far = ig.infer(steep_loop(), "trw"), quiet(steep_loop(), "trw", iterations=2000)
     assert_allclose(found.log_z, far.log_z, atol=1e-5)
     assert found.info.bound == "upper"
     assert found.log_z >= ig.infer(steep_loop()).log_z
@@ -122,7 +116,7 @@ def test_a_zero_that_comes_or_goes_is_the_largest_change():
 def test_derivatives_at_a_tolerance_of_zero(schedule):
     p = ring(np.random.default_rng(1).normal(size=(4, 2, 2)))
     loss = [[1.0, 0.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]]
-    r = quietly(p, "bp", schedule=schedule, tol=0.0, tape=True)
+    r = quiet(p, "bp", schedule=schedule, tol=0.0, tape=True)
     assert r.info.converged == (r.info.residual == 0)
     other = ig.perturbation(p, "bp", variables=loss, tol=1e-13)
     each_close(r.backward(variables=loss).groups, other.groups, atol=1e-9)
@@ -139,7 +133,7 @@ def softmax(logs):
 def test_the_residual_is_that_of_an_undamped_flooding(kind, schedule, damping):
     p = ring(np.random.default_rng(3).normal(0, 2, (4, 2, 2)))
     r = ig.infer(p, kind(schedule=schedule, damping=damping, tol=1e-5))
-    after = quietly(p, kind(schedule="flooding", damping=0.0, iterations=1), init=r)
+    after = quiet(p, kind(schedule="flooding", damping=0.0, iterations=1), init=r)
     change = (after.messages - r.messages).reshape(-1, 2)
     flooded = np.tanh(np.ptp(change, axis=1).max() / 4)
     assert r.info.converged
@@ -155,7 +149,7 @@ def test_a_run_that_damping_freezes_has_not_converged():
     m = ig.map_assignment(p, "max-product", damping=1 - 1e-9)
     assert not m.optimal
     assert m.bound == np.inf
-    assert not quietly(p, "bp", damping=1 - 1e-9).info.converged
+    assert not quiet(p, "bp", damping=1 - 1e-9).info.converged
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
@@ -243,15 +237,15 @@ def test_stability_is_that_of_the_power_method():
     """The leading eigenvalue of a uniform Ising model is (degree - 1) tanh K."""
     critical = np.arctanh(1 / 3)
     assert ig.infer(torus(12, critical - 0.02), "bp", check_stability=True).info.stable
-    assert quietly(torus(12, critical + 0.02), "bp", check_stability=True).info.stable is False
+    assert quiet(torus(12, critical + 0.02), "bp", check_stability=True).info.stable is False
 
 
 def test_noise_does_not_depend_on_the_batch():
     p = torus(4, 0.2)
-    one = quietly(p, "bp", start_noise=0.1, iterations=2)
-    three = quietly(p.repeat(3), "bp", start_noise=0.1, iterations=2)
+    one = quiet(p, "bp", start_noise=0.1, iterations=2)
+    three = quiet(p.repeat(3), "bp", start_noise=0.1, iterations=2)
     assert_allclose(three.variables.flat, np.tile(one.variables.flat, 3), rtol=1e-12, atol=1e-12)
-    other = quietly(p, "bp", start_noise=0.1, iterations=2, random_state=1)
+    other = quiet(p, "bp", start_noise=0.1, iterations=2, random_state=1)
     assert np.abs(other.variables.flat - one.variables.flat).max() > 0
 
 
@@ -273,7 +267,7 @@ def test_derivatives_where_a_run_starts_at_its_fixed_point(kind, damping, schedu
 
 @pytest.mark.parametrize("tape", [True, "sqrt"])
 def test_a_derivative_at_an_unstable_point_is_refused(tape):
-    r = quietly(torus(6, 1.0), "bp", tape=tape)
+    r = quiet(torus(6, 1.0), "bp", tape=tape)
     loss = np.zeros((36, 2))
     loss[0, 0] = 1.0
     refuses("start_noise", r.backward, variables=loss)
@@ -336,7 +330,7 @@ def test_perturbations_and_hessians_stay_at_the_fixed_point():
 @pytest.mark.long
 @pytest.mark.parametrize("radius", [0.99, 1.01])
 def test_stability_of_larger_models(radius):
-    r = quietly(torus(24, np.arctanh(radius / 3)), "bp", check_stability=True)
+    r = quiet(torus(24, np.arctanh(radius / 3)), "bp", check_stability=True)
     assert r.info.stable == (radius < 1)
 
 

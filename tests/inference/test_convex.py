@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from conic import Programme, beliefs_of
 from numpy.testing import assert_allclose
 
 import isinglass as ig
@@ -27,19 +26,6 @@ def random_weights(graph, rng, low=0.01):
     variables = np.exp(rng.uniform(np.log(low), 0, int(graph.cards.sum())))
     factors = [np.exp(rng.uniform(np.log(low), 0, (len(g), *g.shape))) for g in graph.groups]
     return ig.EntropyWeights(variables, factors)
-
-
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("name", GRAPHS)
-def test_against_a_conic_solver(name, seed):
-    rng = np.random.default_rng([seed, len(name)])
-    p = random_potentials(GRAPHS[name], rng, 1.5)
-    weights = random_weights(p.graph, rng, 0.1)
-    r = ig.infer(p, ig.ConvexFreeEnergy(weights, tol=1e-11))
-    programme = Programme.of(p, weights)
-    truth = programme.minimum()
-    assert_allclose(r.log_z, programme.log_z(truth), rtol=1e-10)
-    assert_allclose(beliefs_of(r), truth, rtol=0, atol=1e-7)
 
 
 def test_no_locally_consistent_beliefs_have_less_energy():
@@ -69,9 +55,9 @@ def slope_towards(p, weights, one, two):
 
 
 @pytest.mark.long
-def test_five_hundred_random_problems(capsys):
+def test_five_hundred_random_problems():
     """2 to 5 labels, mixed signs, w from .01 to 1, potentials up to +-30: every one converges."""
-    rng, rescued, iterations, worst = np.random.default_rng(0), 0, [], 0.0
+    rng = np.random.default_rng(0)
     for n in range(500):
         size = int(rng.integers(3, 9))
         cards, arities = rng.integers(2, 6, size), rng.choice([1, 2, 2, 2, 3], rng.integers(size, 2 * size))
@@ -80,14 +66,7 @@ def test_five_hundred_random_problems(capsys):
         p = ig.Potentials(graph, [rng.uniform(-scale, scale, cards[list(s)]) for s in scopes])
         r = ig.infer(p, ig.ConvexFreeEnergy(random_weights(graph, rng)))
         assert r.info.converged
-        rescued += r.info.rescued
-        iterations.append(r.info.iterations)
-        worst = max(worst, r.info.residual)
-    assert worst < 1e-9
-    with capsys.disabled():
-        print(
-            f"\n500 problems: {rescued} rescued by homotopy, {max(iterations)} iterations at most, residual {worst:.0e}"
-        )
+        assert r.info.residual < 1e-9
 
 
 def test_the_homotopy_finds_the_same_minimum():
@@ -317,14 +296,3 @@ def test_loose_tolerances_leave_out_small_beliefs_and_the_last_step_makes_up_for
 def test_wrong_tolerances(option, value):
     p = random_potentials(GRAPHS["triangle"], np.random.default_rng(0), 1.0)
     refuses(option, ig.infer, p, ig.ConvexFreeEnergy(**{option: value}))
-
-
-def test_graphs_of_one_structure_share_their_pattern():
-    from isinglass.inference.free_energy.problem import Problem
-
-    def pattern(side):
-        p = random_potentials(ig.grid_graph(side, 5, 2), np.random.default_rng(0), 1.0)
-        return Problem.of(p, *ig.EntropyWeights().on(p.graph)).shape.layout.patterns[0]
-
-    assert pattern(4) is pattern(4)
-    assert pattern(4) is not pattern(5)

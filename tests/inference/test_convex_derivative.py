@@ -6,7 +6,6 @@ from conic import Programme, beliefs_of
 from numpy.testing import assert_allclose
 
 import isinglass as ig
-from isinglass.inference.free_energy import derivative as convex_derivative
 from isinglass.testing import random_potentials
 
 ACCURACY = 1e-10
@@ -110,28 +109,6 @@ def test_two_rules_on_stiff_energies(scale):
     assert refused <= 2
 
 
-def test_why_beliefs_of_links_are_made_larger(monkeypatch):
-    """Without it everything is lost where states hardly go together: the error is as large as the derivative."""
-    monkeypatch.setattr(convex_derivative, "LEAST_SHARE", 0.0)
-    with pytest.warns(ig.ConvergenceWarning, match="relative residual"):
-        assert errors(*together(0.02))[0] > 0.01
-
-
-def test_what_a_larger_share_costs(monkeypatch):
-    monkeypatch.setattr(convex_derivative, "LEAST_SHARE", 1e-4)
-    with pytest.warns(ig.ConvergenceWarning, match="relative residual"):
-        assert errors(*triples())[0] > 1000 * ACCURACY
-
-
-@pytest.mark.long
-def test_what_refinement_is_for(monkeypatch):
-    """One solution: the share, or rounding, shows."""
-    monkeypatch.setattr(convex_derivative, "PASSES", 1)
-    assert 1e-9 < errors(*together(0.02))[0] < 1e-6
-    monkeypatch.setattr(convex_derivative, "LEAST_SHARE", 0.0)
-    assert errors(*together(0.05))[0] > 1e-9
-
-
 def large_tables(kind, states, scale, seed):
     """Return the graph and tables of a grid or a tree, with costs far above the weights, and a generator."""
     rng = np.random.default_rng(seed)
@@ -167,23 +144,9 @@ def test_large_tables_against_differences(kind, states, scale):
         assert np.abs((up - down) / (2 * steps) - slope).min() < 1e-6
 
 
-def of_300_nats():
-    rng, graph = np.random.default_rng(8), ig.grid_graph(3, 3, 3)
-    p = ig.Potentials.from_groups(graph, [rng.normal(0, 300, (9, 3)), rng.normal(0, 300, (12, 3, 3))])
-    result = ig.infer(p, "convex", tape=True)
-    assert result.info.converged
-    return result.backward(variables=rng.normal(size=27), factors=rng.normal(size=135)).groups
-
-
 def test_300_nats():
-    assert max(np.abs(g).max() for g in of_300_nats()) < 1
-
-
-def test_why_beliefs_of_links_are_made_smaller(monkeypatch):
-    """Without it corrections grow. They are not applied, and a warning says that the derivative is wrong."""
-    monkeypatch.setattr(convex_derivative, "EXCESS", np.inf)
-    with pytest.warns(ig.ConvergenceWarning, match="relative residual of inf"):
-        assert np.abs(of_300_nats()[0]).max() < 1
-    monkeypatch.setattr(convex_derivative, "PASSES", 1)  # no correction shows it: the bound does
-    with pytest.warns(ig.ConvergenceWarning, match="relative residual of inf"):
-        of_300_nats()
+    graph, tables, rng = large_tables("grid", 3, 300.0, 8)
+    result = ig.infer(ig.Potentials.from_groups(graph, tables), "convex", tape=True)
+    assert result.info.converged
+    found = result.backward(variables=rng.normal(size=27), factors=rng.normal(size=135)).groups
+    assert max(np.abs(g).max() for g in found) < 1

@@ -8,18 +8,12 @@ from benchmarks.problems import problem
 from numpy.testing import assert_allclose, assert_array_equal
 
 import isinglass as ig
-from isinglass.graph.forests.appearance import appearance_probabilities
+from checks import quiet
 from isinglass.graph.grids import grid_shape
 from isinglass.graph.message_graph import edges_of
 from isinglass.graph.schedules import grid_schedule, tree_schedule
 from isinglass.inference.message_passing import engine
 from isinglass.testing import random_potentials
-
-
-def quiet(p, algorithm, **options):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ig.ConvergenceWarning)
-        return ig.infer(p, algorithm, **options)
 
 
 @pytest.mark.parametrize(("name", "log_z"), [("ising30", 1126.4002134), ("ising100", 12622.5160095)])
@@ -41,30 +35,12 @@ def test_bethe_reference_value_with_five_states():
 
 @pytest.mark.parametrize("card", [2, 3, 5])
 @pytest.mark.parametrize("zeros", [0.0, 0.3])
-def test_written_out_loops_give_the_bits_of_the_general_ones(card, zeros, monkeypatch):
-    """Beside a graph of another cardinality, or with a factor of arity three, the general loops run."""
-    monkeypatch.setattr(engine, "LARGE", 0)  # let small graphs count as large
-    rng = np.random.default_rng(card)
-    p = random_potentials(ig.grid_graph(4, 5, card), rng, 1.0, zeros)
-    beside = [
-        random_potentials(ig.chain_graph(2, 7), rng),
-        random_potentials(ig.FactorGraph([card] * 3, [(0, 1, 2)]), rng),
-    ]
-    for iterations in (1, 7):
-        algorithm = ig.BeliefPropagation(iterations=iterations)
-        alone = quiet(p, algorithm)
-        for other in beside:
-            together = quiet(ig.potentials_union([p, other]), algorithm)
-            assert together.component_log_z[0] == alone.log_z
-            assert_array_equal(together.variables.flat[: 20 * card], alone.variables.flat)
-
-
 @pytest.mark.parametrize("schedule", ["flooding", "sequential"])
-def test_loops_for_a_constant_number_of_states_have_the_bits_of_the_others(schedule, monkeypatch):
-    rng = np.random.default_rng(4)
+def test_loops_for_a_constant_number_of_states_have_the_bits_of_the_others(schedule, zeros, card, monkeypatch):
+    rng = np.random.default_rng(card)
     scopes = [(i, (i + 1) % 6) for i in range(6)] + [(0,), (3,)] + ([(1, 3, 5)] if schedule == "sequential" else [])
-    p = random_potentials(ig.FactorGraph([3] * 6, scopes), rng)
-    bars = rng.normal(size=18)
+    p = random_potentials(ig.FactorGraph([card] * 6, scopes), rng, 1.0, zeros)
+    bars = rng.normal(size=6 * card)
 
     def found():
         r = quiet(p, ig.BeliefPropagation(iterations=4, schedule=schedule), tape=True)
@@ -74,25 +50,6 @@ def test_loops_for_a_constant_number_of_states_have_the_bits_of_the_others(sched
     monkeypatch.setattr(engine, "LARGE", 0)
     for one, two in zip(found(), general, strict=True):
         assert_array_equal(one, two)
-
-
-def test_for_which_numbers_of_states_loops_are_compiled():
-    graphs = {card: ig.chain_graph(3, card) for card in range(1, 7)}
-    assert {card for card, graph in graphs.items() if engine._states(graph, 100)} == {2}
-    assert {card for card, graph in graphs.items() if engine._states(graph, engine.LARGE)} == {2, 3, 4, 5}
-    assert engine._states(ig.FactorGraph([2, 3], [(0, 1)]), engine.LARGE) == ()
-    assert all(len(engine._states(graph, engine.LARGE)) in (0, card) for card, graph in graphs.items())
-
-
-def test_a_hard_component_changes_no_bit_of_the_others():
-    rng = np.random.default_rng(0)
-    easy = [random_potentials(ig.grid_graph(3, 4, 2), rng) for _ in range(100)]
-    hard = random_potentials(ig.grid_graph(3, 4, 2), rng, 500.0, 0.3)
-    together = quiet(ig.potentials_union([*easy[:50], hard, *easy[50:]]), ig.BeliefPropagation(max_iter=60))
-    for c, p in zip([*range(50), *range(51, 101)], easy, strict=True):
-        alone = quiet(p, ig.BeliefPropagation(max_iter=60))
-        assert together.component_log_z[c] == alone.log_z
-        assert_array_equal(together.variables.flat[24 * c : 24 * (c + 1)], alone.variables.flat)
 
 
 def test_not_converged_warns_with_a_remedy_and_claims_nothing():
@@ -119,37 +76,6 @@ def test_a_warm_start_is_nearly_done():
     assert_allclose(again.log_z, first.log_z, rtol=1e-9)
     with pytest.raises(ig.InputError, match="init: expected a result on this graph"):
         ig.infer(random_potentials(ig.grid_graph(2, 2, 2), np.random.default_rng(1)), "bp", init=first)
-
-
-@pytest.mark.long
-def test_tree_reweighted_bound_on_many_models():
-    rng = np.random.default_rng(0)
-    converged = 0
-    for _ in range(150):
-        n = int(rng.integers(3, 7))
-        graph = ig.random_graph(n, int(rng.integers(n - 1, n * (n - 1) // 2 + 1)), int(rng.integers(2, 4)), rng)
-        p = random_potentials(graph, rng, float(rng.choice([0.5, 1.0, 3.0])))
-        r = quiet(p, ig.TreeReweighted(max_iter=2000, tol=1e-10))
-        if r.info.converged:
-            converged += 1
-            assert r.info.bound in ("upper", "exact")
-            assert r.log_z >= ig.infer(p, "exact").log_z - 1e-8
-    assert converged > 130
-
-
-def test_appearance_probabilities():
-    """A spanning tree has n - 1 edges; a cycle's edges are alike; a bridge is in every tree; all are covered."""
-    graph = ig.random_graph(12, 30, 2, random_state=0)
-    parts = len(set(graph.connected_components.tolist()))
-    assert_allclose(appearance_probabilities(graph).sum(), 12 - parts, rtol=1e-10)
-    cycle = ig.FactorGraph([2] * 6, [(i, (i + 1) % 6) for i in range(6)])
-    assert_allclose(appearance_probabilities(cycle), 5 / 6)
-    bridge = ig.FactorGraph([2] * 4, [(0, 1), (1, 2), (2, 0), (2, 3)])
-    assert appearance_probabilities(bridge)[3] == 1
-    triples = ig.FactorGraph([2] * 6, [(0, 1, 2), (1, 2, 3), (2, 3, 4), (3, 4, 5), (0, 5)])
-    rho = appearance_probabilities(triples)
-    assert (rho > 0).all()
-    assert (rho <= 1).all()
 
 
 def test_schedules_of_trees_and_grids():
@@ -209,23 +135,6 @@ def test_beliefs_at_a_fixed_point_are_locally_consistent():
             for axis, i in enumerate(scope):
                 others = tuple(k for k in range(belief.ndim) if k != axis)
                 assert_allclose(belief.sum(axis=others), r.variable(i), atol=1e-9)
-
-
-def test_mean_field_climbs_and_stays_below():
-    rng = np.random.default_rng(0)
-    for seed in range(20):
-        zeros = 0.3 * (seed % 2)
-        p = random_potentials(ig.random_graph(6, 10, 3, random_state=seed), rng, 1.5, zeros)
-        exact = ig.infer(p, "exact").log_z
-        bounds = [quiet(p, ig.MeanField(iterations=t)).log_z for t in range(6)]
-        assert np.isfinite(bounds).all()
-        assert (np.diff(bounds) >= -1e-10).all()
-        assert bounds[-1] <= exact + 1e-10
-
-
-def test_mean_field_is_exact_without_links():
-    p = random_potentials(ig.FactorGraph([2, 3], [(0,), (1,), (0,)]), np.random.default_rng(0))
-    assert_allclose(ig.infer(p, "mf").log_z, ig.infer(p, "exact").log_z, rtol=1e-12)
 
 
 def test_bounds_sandwich_log_z():

@@ -255,18 +255,6 @@ def test_derivatives_by_complex_step():
         assert_allclose(r.variables.flat.imag / h, (up - down) / (2 * step), atol=1e-8)
 
 
-def test_shared_tables_and_repetition():
-    rng = np.random.default_rng(0)
-    p = random_potentials(ig.grid_graph(3, 3, 2), rng)
-    many = p.repeat(7)
-    assert sum(len(t) for t in many.groups) == sum(len(t) for t in p.groups)
-    one, all_of_them = ig.infer(p, "exact"), ig.infer(many, "exact")
-    assert_allclose(all_of_them.component_log_z, np.full(7, one.log_z), rtol=1e-12, atol=1e-12)
-    assert_allclose(
-        all_of_them.variables.flat.reshape(7, -1), np.tile(one.variables.flat, (7, 1)), rtol=1e-12, atol=1e-12
-    )
-
-
 def test_a_hard_component_changes_no_bit_of_the_others():
     rng = np.random.default_rng(0)
     easy = [random_potentials(ig.grid_graph(3, 4, 2), rng) for _ in range(20)]
@@ -332,17 +320,6 @@ def test_n_best_with_one_variable_of_many_states_stays_small():
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 60e6
-
-
-def test_passes_may_be_cut_into_chunks(monkeypatch):
-    from isinglass.inference.junction_tree import schedule
-
-    p = random_potentials(ig.grid_graph(4, 4, 2), np.random.default_rng(0))
-    whole = ig.infer(p, "exact")
-    monkeypatch.setattr(schedule, "CHUNK", 20)
-    cut = ig.infer(p, "exact")
-    assert cut.log_z == whole.log_z
-    assert_array_equal(cut.variables.flat, whole.variables.flat)
 
 
 def test_a_variable_with_more_states_than_a_block():

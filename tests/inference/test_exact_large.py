@@ -123,14 +123,6 @@ def test_room_for_local_tables_changes_no_bit(lowered, monkeypatch, name, rest):
             each_equal(other.factors.groups, whole.factors.groups)
 
 
-def test_a_job_beside_which_nothing_is_done_is_none(monkeypatch):
-    """The small subtree of a chain is part of the only job; with a second one beside it, both are jobs of their own."""
-    for name, value in {"WORTH_JOBS": 1, "JOBS": 10}.items():
-        monkeypatch.setattr(schedule, name, value)
-    assert_array_equal(schedule._jobs(np.array([1, 2, 3, -1]), np.array([4, 4, 100, 100])), 0)
-    assert_array_equal(schedule._jobs(np.array([1, 3, 3, 4, -1]), np.array([4, 4, 20, 100, 100])), [1, 1, 0, 2, 2])
-
-
 def test_peaks_far_from_one_are_divided_out(lowered):
     """A chain of tables, each with a tiny largest sum; without normalisation the products would underflow."""
     graph = ig.grid_graph(3, 60, 2)
@@ -235,10 +227,6 @@ def test_after_a_stop_no_piece_is_worked_on(lowered, monkeypatch):
 
     monkeypatch.setattr(crews, "pass_through", stopped)
     refuses("stopped", ig.infer, p, "exact", error=RuntimeError)
-
-
-def test_wrong_threads():
-    refuses("n_jobs", ig.infer, random_potentials(GRAPHS["grid"](), np.random.default_rng(0)), "exact", n_jobs=0)
 
 
 @pytest.mark.long

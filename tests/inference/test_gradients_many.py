@@ -9,9 +9,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_gradients import Loss, moved, richardson, run
+from test_gradients import Loss, moved
 
 import isinglass as ig
+from checks import quiet as run
+from checks import richardson
 from isinglass.testing import random_potentials
 
 CASES, CHUNK, DIRECTIONS = 200, 40, 2

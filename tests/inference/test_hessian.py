@@ -4,10 +4,11 @@ import numpy as np
 import oracle
 import pytest
 from numpy.testing import assert_allclose
-from test_gradients import GRAPHS, Loss, moved, run
+from test_gradients import GRAPHS, Loss, moved
 from test_oracle import algorithm_and_counting
 
 import isinglass as ig
+from checks import quiet as run
 from checks import refuses
 from isinglass.testing import random_potentials
 

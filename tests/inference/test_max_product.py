@@ -7,9 +7,11 @@ import networkx as nx
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from test_gradients import GRAPHS, Loss, along, moved, richardson, run
+from test_gradients import GRAPHS, Loss, along, moved
 
 import isinglass as ig
+from checks import quiet as run
+from checks import richardson
 from isinglass.graph.message_graph import edges_of
 from isinglass.inference.message_passing.algorithms.decode import agrees
 from isinglass.inference.message_passing.algorithms.max_product import MaxProduct

@@ -4,9 +4,10 @@ import numpy as np
 import oracle
 import pytest
 from numpy.testing import assert_allclose
-from test_gradients import GRAPHS, Loss, run
+from test_gradients import GRAPHS, Loss
 
 import isinglass as ig
+from checks import quiet as run
 from isinglass.graph.forests.appearance import appearance_probabilities
 from isinglass.graph.message_graph import edges_of
 from isinglass.testing import random_potentials

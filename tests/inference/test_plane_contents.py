@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import isinglass as ig
-from isinglass.graph.message_graph import pool_of, share_pool
+from isinglass.graph.message_graph import share_pool
 from isinglass.inference.algorithm import beliefs_alone, judges_convergence
 from isinglass.inference.message_passing import shares
 from isinglass.inference.message_passing.model import log_model
@@ -66,19 +66,6 @@ def test_runs_on_one_graph_give_the_bits_of_runs_on_fresh_ones(make, card):
     fresh = [[one.copy() for one in list(runs(make(card)))[i]()] for i in range(len(tasks))]
     for i in [*range(len(tasks)), *rng.integers(0, len(tasks), 40).tolist()]:
         assert all(map(np.array_equal, tasks[i](), fresh[i]))
-
-
-def test_uniform_messages_and_silent_borders_are_found_in_the_pool():
-    p = shared(2)
-
-    def run():
-        ig.infer(p, "bp", iterations=2, schedule="flooding", tape=True).backward(log_z=1.0)
-
-    run()
-    kept = {content[0]: len(some) for (_, _, content), some in pool_of(p.graph).free.items() if content}
-    assert kept == {"uniform": 1, "silent": 1, "walled": 1}
-    run()
-    assert kept == {content[0]: len(some) for (_, _, content), some in pool_of(p.graph).free.items() if content}
 
 
 @pytest.mark.parametrize("make", [grids, shared])

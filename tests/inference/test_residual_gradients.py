@@ -4,7 +4,6 @@ Links whose change is within the tolerance take turns, so that the sequence does
 finite differences, with steps far below a coarse tolerance, are those of one sequence.
 """
 
-import warnings
 from itertools import combinations
 
 import numpy as np
@@ -15,15 +14,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import isinglass as ig
 from checks import each_close
+from checks import quiet as run
 
 TOLERANCE = 1e-3  # of runs, far above every step
 STEP = 1e-6
-
-
-def run(p, algorithm, **options):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ig.ConvergenceWarning)
-        return ig.infer(p, algorithm, **options)
 
 
 def bars_of(graph, seed=0):

@@ -1,22 +1,14 @@
 """Tree-reweighting: the bound on many models, and what proves it."""
 
-import warnings
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 import isinglass as ig
-from checks import refuses
+from checks import quiet, refuses
 from isinglass.graph.forests.appearance import appearance_probabilities
 from isinglass.inference.message_passing.algorithms import trw
 from isinglass.testing import random_potentials
-
-
-def quiet(p, algorithm, **options):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ig.ConvergenceWarning)
-        return ig.infer(p, algorithm, **options)
 
 
 def random_model(seed):

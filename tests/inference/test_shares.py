@@ -121,17 +121,6 @@ def test_logarithms():
 
 
 @pytest.mark.long
-def test_the_blocks_of_a_component_do_not_depend_on_the_batch():
-    both = ig.potentials_union([grid(own=False), general(shared=True), grid(height=3, width=4), grid(seed=3)])
-    check(both, ig.BeliefPropagation, iterations=4, schedule="flooding")
-    check(ig.potentials_union([grid(own=False), grid(own=False, seed=2)]), ig.BeliefPropagation, iterations=3)
-    alone, batch = (everything(p, ig.BeliefPropagation, 2, iterations=4) for p in (grid(), both))
-    n = len(alone[1])
-    assert_array_equal(batch[1][:n], everything(grid(own=False), ig.BeliefPropagation, 1, iterations=4)[1])
-    assert_array_equal(alone[1], everything(grid(), ig.BeliefPropagation, 3, iterations=4)[1])
-
-
-@pytest.mark.long
 @pytest.mark.parametrize("schedule", ["flooding", "grid"])
 def test_many_small_grids(schedule, monkeypatch):
     monkeypatch.setattr(shares, "BLOCK", 2**18)
@@ -177,26 +166,3 @@ def test_sums_and_minima_do_not_depend_on_the_ranges(threads):
     assert shares.smallest(spread, values[:0], 0.5) == 0.5
     values[4321] = np.nan
     assert np.isnan(shares.smallest(spread, values, 0.0))
-
-
-@pytest.mark.parametrize("threads", [1, *THREADS])
-@pytest.mark.parametrize("grids", [1, 2, 100])
-def test_rows_are_cut_where_there_are_few_grids(threads, grids):
-    grid = sheets_of(ig.grid_graph(23, 21, 2))
-    pieces = planes.row_pieces(team(threads), grid, grids)
-    done = np.zeros((grids, 23), int)
-    for first, last, top, bottom in pieces:
-        done[first:last, top:bottom] += 1
-    assert (done == 1).all()
-    assert len(pieces) >= (threads if threads > 1 else 1)
-
-
-def test_messages_begin_uniform_and_ones_where_nothing_arrives():
-    graph = ig.grid_graph(3, 4, 2).repeat(2)
-    for grid in (sheets_of(graph), lattice_of(graph)):
-        inbox = np.full(grid.shape, 0.5)
-        planes.write_borders(team(2), grid, inbox, 1, inside=True)
-        wanted = np.ones_like(inbox)
-        place, card, apart = grid.of_edges
-        wanted.reshape(-1)[place[:, None] + apart * np.arange(card)] = 0.5
-        assert_array_equal(inbox, wanted)

@@ -1,24 +1,16 @@
 """Mean field on trees: which links it keeps, its bound, its independence of the batch, and its derivatives."""
 
-import warnings
-
 import numpy as np
 import pytest
 from benchmarks.problems import problem
 from numpy.testing import assert_allclose, assert_array_equal
 
 import isinglass as ig
-from checks import each_close, refuses
+from checks import each_close, quiet, refuses
 from isinglass.graph.forests.clusters import tree_clusters
 from isinglass.graph.message_graph import edges_of
 from isinglass.inference.mean_field.naive import _possible
 from isinglass.testing import random_potentials
-
-
-def quiet(p, algorithm, **options):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ig.ConvergenceWarning)
-        return ig.infer(p, algorithm, **options)
 
 
 def crosses(graph, clusters):
@@ -81,13 +73,14 @@ def test_given_forest():
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("kind", [ig.MeanField, ig.StructuredMeanField])
 @pytest.mark.parametrize("zeros", [0.0, 0.3])
-def test_climbs_and_stays_below(zeros):
+def test_climbs_and_stays_below(zeros, kind):
     rng = np.random.default_rng(0)
     for seed in range(20):
         p = random_potentials(ig.random_graph(6, 10, 3, random_state=seed), rng, 1.5, zeros)
         exact = ig.infer(p, "brute").log_z
-        bounds = [quiet(p, ig.StructuredMeanField(iterations=t)).log_z for t in range(6)]
+        bounds = [quiet(p, kind(iterations=t)).log_z for t in range(6)]
         assert np.isfinite(bounds[1:]).all()
         assert (np.diff(bounds) >= -1e-10).all()
         assert bounds[-1] <= exact + 1e-10

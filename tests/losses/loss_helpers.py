@@ -46,8 +46,3 @@ def along(groups, directions, p):
     """The derivative along a direction, where hard zeros do not move."""
     parts = zip(groups, directions, p.groups, strict=True)
     return sum(np.where(t.real > -np.inf, g * v, 0).sum() for g, v, t in parts)
-
-
-def richardson(f, step=1e-3):
-    coarse, fine = ((f(s) - f(-s)) / (2 * s) for s in (step, step / 2))
-    return (4 * fine - coarse) / 3

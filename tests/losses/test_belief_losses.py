@@ -4,11 +4,11 @@ import warnings
 
 import numpy as np
 import pytest
-from loss_helpers import BELIEF_LOSSES, GRAPHS, along, draw, flat_factors, moved, richardson, with_beliefs
+from loss_helpers import BELIEF_LOSSES, GRAPHS, draw, flat_factors, with_beliefs
 from numpy.testing import assert_allclose, assert_array_equal
 
 import isinglass as ig
-from checks import refuses
+from checks import refuses, richardson
 from isinglass.gradients import rule
 from isinglass.losses import LOSSES, LossProblem, make
 
@@ -71,68 +71,6 @@ def test_derivatives_by_beliefs(name, loss):
         mine = found.variables @ u + (0.0 if found.factors is None else found.factors @ v)
         assert_allclose(mine, value(1e-20j).imag / 1e-20, rtol=1e-13, atol=1e-14)
         assert_allclose(mine, richardson(value, 1e-5), rtol=1e-6, atol=1e-8)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("loss", BELIEF_LOSSES)
-@pytest.mark.parametrize("name", GRAPHS)
-def test_the_chain_through_truncated_belief_propagation(name, loss):
-    algorithm = ig.BeliefPropagation(iterations=3)
-    for seed in range(3):
-        p, labels, weights, rng = draw(name, seed, 0.2 * (seed == 1))
-        directions = [rng.normal(size=t.shape) for t in p.groups]
-
-        def value(step, p=p, v=directions, y=labels, w=weights):
-            return make(loss)(ig.infer(moved(p, v, step), algorithm), y, w).value.sum()
-
-        result = ig.infer(p, algorithm, tape=True)
-        found = make(loss)(result, labels, weights)
-        gradients = result.backward(found.log_z, found.variables, found.factors)
-        mine = along(gradients.groups, directions, p)
-        assert_allclose(mine, richardson(value), rtol=1e-7, atol=1e-8)
-        assert_allclose(mine, value(1e-20j).imag / 1e-20, rtol=1e-10, atol=1e-12)
-
-
-@pytest.mark.parametrize("loss", BELIEF_LOSSES)
-def test_derivatives_are_analytic(loss):
-    """A Hessian-vector product by a complex step, against differences of gradients."""
-    p, labels, weights, rng = draw("mixed", 1)
-    algorithm, chosen = ig.BeliefPropagation(iterations=3), make(loss)
-    directions = [rng.normal(size=t.shape) for t in p.groups]
-
-    def bars(result):
-        found = chosen(result, labels, weights)
-        return found.log_z, found.variables, found.factors
-
-    def gradient(step):
-        result = ig.infer(moved(p, directions, step), algorithm, tape=True)
-        return np.concatenate([g.ravel() for g in result.backward(*bars(result)).groups])
-
-    along_tables = [directions[g][p.table_ids[g][r]] for g, r in zip(*p.graph.place, strict=True)]
-    found = ig.hessian_vector_product(p, algorithm, along_tables, loss=bars)
-    mine = np.concatenate([g.ravel() for g in found.groups])
-    assert_allclose(mine, richardson(gradient), rtol=1e-6, atol=1e-8)
-
-
-@pytest.mark.parametrize("loss", BELIEF_LOSSES)
-def test_a_component_does_not_depend_on_its_neighbours(loss):
-    drawn = [draw(name, seed) for name, seed in (("grid", 0), ("mixed", 2), ("repeated", 1), ("mixed", 4))]
-    p = ig.potentials_union([d[0] for d in drawn])
-    weights = np.concatenate([np.ones(len(d[1])) if d[2] is None else d[2] for d in drawn])
-    chosen = make(loss)
-    together = chosen(ig.infer(p, "exact"), np.concatenate([d[1] for d in drawn]), weights)
-    alone = [chosen(ig.infer(d[0], "exact"), d[1], d[2]) for d in drawn]
-    assert_allclose(together.value, np.concatenate([one.value for one in alone]), rtol=1e-12)
-    assert_allclose(together.variables, np.concatenate([one.variables for one in alone]), rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.parametrize("loss", BELIEF_LOSSES)
-def test_nothing_observed_costs_nothing(loss):
-    p, labels, *_ = draw("mixed", 0)
-    found = make(loss)(ig.infer(p, "brute"), np.full_like(labels, -1))
-    assert found.value.tolist() == [0.0]
-    assert not found.variables.any()
-    assert found.factors is None or not found.factors.any()
 
 
 def test_a_clique_needs_all_its_labels():

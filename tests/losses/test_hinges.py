@@ -72,20 +72,6 @@ def test_a_search_over_multipliers_states_its_bound(p, seed, solver):
         assert_allclose(value, truth, atol=1e-7)
 
 
-def test_slack_rescaling_of_a_batch():
-    rng = np.random.default_rng(0)
-    parts = [ig.testing.random_potentials(ig.grid_graph(2, 2, 3), rng) for _ in range(4)]
-    labels = [rng.integers(0, 3, 4) for _ in parts]
-    together = ig.losses.Slack().evaluate(LossProblem(ig.potentials_union(parts), np.concatenate(labels)), None)
-    alone = [ig.losses.Slack().evaluate(LossProblem(p, y), None).value[0] for p, y in zip(parts, labels, strict=True)]
-    assert_allclose(together.value, alone)
-
-
-@pytest.mark.parametrize("name", ["slack", "log-expected"])
-def test_losses_keep_their_promises(name):
-    ig.testing.check_loss(ig.losses.make(name))
-
-
 def f1_cost(y, x):
     tp, fp, total = ((y == 1) & (x == 1)).sum(), ((y == 0) & (x == 1)).sum(), (y == 1).sum()
     return 0.0 if tp + fp + total == 0 else 1 - 2 * tp / (tp + fp + total)

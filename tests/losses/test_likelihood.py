@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from loss_helpers import GRAPHS, along, draw, moved, richardson
+from loss_helpers import GRAPHS, along, draw, moved
 from numpy.testing import assert_allclose
 
 import isinglass as ig
-from checks import refuses
+from checks import refuses, richardson
 from isinglass.losses import Likelihood
 from isinglass.testing import random_potentials
 
@@ -63,13 +63,6 @@ def test_weights_belong_to_examples():
     assert_allclose(sum((s * t).sum() for s, t in zip(slopes, p.groups, strict=True)), value.sum())
     with pytest.raises(ig.InputError, match="weights: expected one weight for all variables of an example, got 1"):
         LOSS.score(p, labels, [2.0, 1.0, 2.0, 0.5, 0.5, 0.5])
-
-
-def test_components_are_those_of_the_components_alone():
-    drawn = [draw(name, 0) for name in GRAPHS]
-    p = ig.potentials_union([d[0] for d in drawn])
-    together, _ = LOSS.score(p, np.concatenate([d[1] for d in drawn]))
-    assert_allclose(together, np.concatenate([LOSS.score(d[0], d[1])[0] for d in drawn]), rtol=1e-13)
 
 
 def test_evidence_and_labels_go_together():

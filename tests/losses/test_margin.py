@@ -43,11 +43,6 @@ def test_values_are_those_of_an_enumeration(p, seed):
         assert_allclose(value, enumerated(p, y, cost, weights), atol=1e-9)
 
 
-@pytest.mark.parametrize("name", [*LOSSES, "expected"])
-def test_losses_keep_their_promises(name):
-    ig.testing.check_loss(ig.losses.make(name))
-
-
 def test_a_table_of_costs():
     table = np.array([[0.0, 1.0, 5.0], [2.0, 0.0, 1.0], [3.0, 1.0, 0.0]])
     p = ig.testing.random_potentials(ig.chain_graph(4, 3), np.random.default_rng(0))

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import isinglass as ig
+from checks import richardson
 from isinglass import losses
 from isinglass.decoding import F1, make
 from isinglass.losses import LossProblem
@@ -48,11 +49,6 @@ def test_at_low_temperature_they_are_the_losses_of_the_decisions(seed):
     assert losses.MSE()(r, LABELS).value[0] == pytest.approx(((means - y) ** 2).mean(), abs=1e-12)
 
 
-def differences(f, x, step=1e-3):
-    """Return the derivative by central differences of order four."""
-    return (8 * (f(x + step) - f(x - step)) - (f(x + 2 * step) - f(x - 2 * step))) / (12 * step)
-
-
 def value(loss, p, algorithm):
     return loss.evaluate(LossProblem(p, LABELS), ig.gradients.forward(algorithm)).value.sum()
 
@@ -69,7 +65,7 @@ def test_derivatives_by_tables_through_unconverged_bp(loss):
 
     found = loss.evaluate(LossProblem(p, LABELS), ig.gradients.rule("unrolled").differentiate(algorithm))
     slope = sum((g * d).sum() for g, d in zip(found.groups, v, strict=True))
-    assert slope == pytest.approx(differences(along, 0.0), abs=1e-7)
+    assert slope == pytest.approx(richardson(along), abs=1e-7)
 
 
 @pytest.mark.parametrize("loss", [task for task in TASKS if not isinstance(task, losses.Hybrid)], ids=str)
@@ -83,13 +79,13 @@ def test_derivatives_by_what_steers_inference_and_decision(loss):
     algorithm = ig.FractionalBeliefPropagation(5, damping=0.3, counting_numbers=counting)
     found = ig.gradients.risk_gradients(p, algorithm, loss, LABELS)
     assert found.value[0] == risk()
-    assert found.damping == pytest.approx(differences(lambda d: risk(damping=d), 0.3), abs=1e-7)
+    assert found.damping == pytest.approx(richardson(lambda s: risk(damping=0.3 + s)), abs=1e-7)
     assert found.options["temperature"][0] == pytest.approx(
-        differences(lambda t: risk(t=t), loss.temperature), abs=1e-7
+        richardson(lambda s: risk(t=loss.temperature + s)), abs=1e-7
     )
     for a in range(5):
         step = np.eye(10)[a]
-        by_hand = differences(lambda c, step=step: risk(numbers=counting + c * step), 0.0)
+        by_hand = richardson(lambda c, step=step: risk(numbers=counting + c * step))
         assert found.counting_numbers[a] == pytest.approx(by_hand, abs=1e-7)
 
 
@@ -107,7 +103,7 @@ def test_derivatives_by_the_first_messages():
         )  # fmt: skip
         return loss(ig.infer(p, algorithm, init=moved), LABELS).value[0]
 
-    assert found.initial_messages @ direction == pytest.approx(differences(along, 0.0), abs=1e-7)
+    assert found.initial_messages @ direction == pytest.approx(richardson(along), abs=1e-7)
 
 
 @pytest.mark.parametrize("loss", [losses.L1(), losses.FMeasure(), losses.Hybrid("hamming", "mse", 0.4)], ids=str)
@@ -128,7 +124,7 @@ def test_hessian_vector_products(loss):
         return np.concatenate([g.ravel() for g in r.backward(*of_result(r)).log_tables])
 
     mine = np.concatenate([g.ravel() for g in product.log_tables])
-    assert_allclose(mine, differences(gradient, 0.0), atol=2e-6)
+    assert_allclose(mine, richardson(gradient), atol=2e-6)
 
 
 def test_a_loss_of_ones_own():

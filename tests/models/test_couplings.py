@@ -10,16 +10,20 @@ from checks import refuses
 from isinglass.models import Ising, Potts
 
 
-def test_scores_of_potts_against_the_formula():
-    rng = np.random.default_rng(0)
-    graph = ig.grid_graph(2, 2, 3)
-    J, h = rng.standard_normal(4), rng.standard_normal((4, 3))
-    p = Potts(graph).potentials(J, h)
-    pairs = [scope for scope in graph.scopes if len(scope) == 2]
-    for x in product(range(3), repeat=4):
-        expected = sum(h[i, a] for i, a in enumerate(x))
-        expected += sum(j * (x[a] == x[b]) for j, (a, b) in zip(J, pairs, strict=True))
-        assert p.log_score(x) == pytest.approx(expected, abs=1e-12)
+@pytest.mark.parametrize("per_site", [False, True])
+@pytest.mark.parametrize("family", [Ising, Potts])
+def test_scores_against_the_formula(family, per_site):
+    rng, k = np.random.default_rng(0), 2 if family is Ising else 3
+    graph = ig.grid_graph(2, 2, k)
+    shape = (4,) if k == 2 else (4, 3)
+    J, h = (rng.standard_normal(4), rng.standard_normal(shape)) if per_site or k == 3 else (0.4, -0.3)
+    p = family(graph).potentials(coupling=J, field=h)
+    J, h, pairs = np.broadcast_to(J, 4), np.broadcast_to(h, shape), [scope for scope in graph.scopes if len(scope) == 2]
+    for x in product(range(k), repeat=4):
+        expected = sum(h[i] * (2 * a - 1) if k == 2 else h[i, a] for i, a in enumerate(x))
+        same = [(x[a] == x[b]) if k == 3 else (2 * x[a] - 1) * (2 * x[b] - 1) for a, b in pairs]
+        assert p.log_score(x) == pytest.approx(expected + J @ same, abs=1e-12)
+    assert len(p.groups[1]) == (4 if np.ndim(J) and (per_site or k == 3) else 1)
 
 
 @pytest.mark.parametrize("tied", [False, True])
@@ -68,3 +72,27 @@ def test_wrong_input():
     refuses("graph: expected a FactorGraph, or a Model", ig.MRF(3).fit, [[0]])
     with pytest.raises(ig.InputError, match="pickle the estimator"):
         ig.MRF(Ising(ig.chain_graph(2, 2))).fit([[0, 1], [1, 1], [1, 0]]).save("nowhere.npz")
+
+
+def test_fields_are_counted_once_and_couplings_go_by_factor():
+    graph = ig.FactorGraph([2, 2], [(0,), (0, 1), (0,), (1, 0)])
+    p = Ising(graph).potentials(coupling=[1.0, 10.0], field=[0.5, 0.0])
+    assert p.log_score([1, 1]) == 11.5
+    assert p.log_tables[3][0, 0] == 10.0
+    refuses("field: expected fields only at variables that have a factor", Ising(graph).potentials, field=1.0)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: Ising(3), "graph: expected a FactorGraph"),
+        (lambda: Ising(ig.chain_graph(2, 3)), r"graph: expected binary variables .* shape \(3,\)"),
+        (
+            lambda: Ising(ig.chain_graph(3, 2)).potentials([1.0]),
+            "coupling: expected one number, or one for each of 2 pairs",
+        ),
+        (lambda: Ising(ig.chain_graph(3, 2)).potentials(field=np.nan), "field: expected finite real numbers"),
+    ],
+)
+def test_wrong_calls_are_answered_kindly(call, message):
+    refuses(message, call)
