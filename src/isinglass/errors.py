@@ -22,6 +22,9 @@ __all__ = [
 ]
 
 
+_MOST = 300  # characters of what a file should have, and of what it has
+
+
 class IsinglassError(Exception):
     """Base class of every error that the library raises on purpose."""
 
@@ -85,7 +88,9 @@ class FileFormatError(IsinglassError, ValueError):
     def __str__(self) -> str:
         where = self.file if self.line is None else f"{self.file}, line {self.line}"
         tail = f"; {self.remedy}" if self.remedy else ""
-        return f"{where}: expected {self.expected}, got {self.got}{tail}"
+        expected, got = (text if len(text) <= _MOST else f"{text[:_MOST]}..." for text in (self.expected, self.got))
+        text = f"{where}: expected {expected}, got {got}{tail}"
+        return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)  # files hold anything
 
 
 class MemoryLimitError(IsinglassError, MemoryError):

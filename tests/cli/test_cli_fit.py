@@ -222,18 +222,37 @@ def test_stages(tmp_path, command):
 @pytest.mark.parametrize(
     ("toml", "words"),
     [
-        ("estimator = 'chian'", "bad.toml: expected 'chain' or 'grid' or 'graph' as estimator, got 'chian'; see:"),
+        (
+            "estimator = 'chian'",
+            "bad.toml, line 1: expected 'chain' or 'grid' or 'graph' as estimator, got 'chian'; see:",
+        ),
         ("estimator = 'chain'\nopions = 1", "opions"),
-        ("estimator = 'chain'\n[options]\nl3 = 1", "options.l3"),
+        ("estimator = 'chain'\n[options]\nl3 = 1", "bad.toml, line 3: expected one of bias"),
         ("estimator = 'chain'\n[options]\ncheckpoint = 'x'", "options.checkpoint"),
-        ("estimator = 'chain'\n[options]\nl2 = -1", "l2"),
+        ("estimator = 'chain'\n[options]\nl2 = -1", "bad.toml, line 3: expected a number of at least 0 as l2, got -1"),
         ("estimator = 'chain'\n[options]\nloss = 'ucll'", "ucl"),
-        ("estimator = 'chain'\n[options]\noptimizer = {max_iter = 3}", "optimizer: expected"),
-        ("estimator = 'chain'\n[options]\nl2 = 2020-01-01", "l2: expected"),
-        ("estimator = 'chain'\n[options]\nstate_features = 2020-01-01", "state_features: expected"),
+        (
+            "estimator = 'chain'\n[options]\nmin_count = 1_000_000_000_000",
+            "whole ones up to 1000000000 as min_count",
+        ),
+        (
+            "estimator = 'chain'\nlabel = 99999999999",
+            "bad.toml, line 2: expected text, finite numbers, whole ones up to 1000000000 as label",
+        ),
+        ('estimator = "chain"\nseparator = "\\n"', "bad.toml, line 2: expected text between columns as separator"),
+        ("estimator = " + "9" * 5000, "bad.toml: expected TOML"),
+        ("estimator = 'chain'\nlabel = 3 3", "bad.toml, line 2: expected TOML"),
+        ("estimator" + ".a" * 20_000 + " = 3", "bad.toml: expected TOML, got a key of ten or more parts"),
+        ("estimator = 'chain'\n[options]\noptimizer = {max_iter = 3}", "Lbfgs() as optimizer, got dict"),
+        (
+            "estimator = 'chain'\n[options]\nl2 = 2020-01-01",
+            "bad.toml, line 3: expected text, finite numbers, whole ones up to 1000000000 as l2",
+        ),
+        ("estimator = 'chain'\n[options]\nstate_features = 3", "expected 'seen' or 'all' as state_features, got 3"),
+        ("estimator = 'chain'\n[options]\nl2 = inf", "bad.toml, line 3: expected text, finite numbers"),
         ("estimator = 'chain'\nlabel = 7", "a column 7 of labels (they count from 0), got 3 columns"),
         ("estimator = 'chain'\nlabel = 2020-01-01", "the number of a column"),
-        ("estimator = 'chain'\noptions = 3", "bad.toml: expected a table as options, got 3"),
+        ("estimator = 'chain'\noptions = 3", "bad.toml, line 2: expected a table as options, got 3"),
         ("estimator = 'chain'\nscheme = 'iob3'", "'bio' or 'bioes' as scheme, got 'iob3'"),
         ("estimator = 'chain'\n[windows]\nc0 = [[0]]", "window_attributes and ChainCRF in Python"),
         ("estimator = 'grid'\nseparator = ','", "none, unless estimator is 'chain'"),
@@ -247,6 +266,27 @@ def test_wrong_recipes(toml, words, chunks, command):
     assert outcome.code == 2
     assert words in outcome.err
     assert not (chunks / "m.isg").exists()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("estimator", ["chain", "grid", "graph"])
+def test_an_odd_option_is_refused_with_file_and_line(estimator, tmp_path, command):
+    if estimator == "chain":
+        (data := tmp_path / "d.txt").write_text("the DT B\ndog NN I\n\nYes UH O\n")
+    else:
+        shape = {"node_counts": [4], "edges": [[0, 1], [1, 2]], "edge_counts": [2]} if estimator == "graph" else {}
+        X, Y = np.eye(4)[None, :, :, None], np.eye(4, dtype=int)[None]
+        arrays = {"nodes": np.eye(4), "Y": np.arange(4) % 2} if shape else {"X": X, "Y": Y}
+        np.savez(data := tmp_path / "d.npz", **shape, **arrays)
+    path = tmp_path / "c.toml"
+    cls = {"chain": ig.ChainCRF, "grid": ig.GridCRF, "graph": ig.GraphCRF}[estimator]
+    names = [name for name in cls().get_params() if name not in ("callback", "checkpoint", "verbose", "warm_start")]
+    for name in [*names, "stages"]:
+        for value in ("[]", "{}", "[[[], []]]", "'x'", "-7", "1_000_000_000_000_000_000", "nan", "1979-05-27"):
+            limit = "max_iter = 1\n" * (name != "max_iter")
+            path.write_text(f"estimator = '{estimator}'\n[options]\n{name} = {value}\n{limit}")
+            code, _, err = command("fit", path, data, "--model", tmp_path / "m.isg", "--quiet")
+            assert code == 0 or err.startswith(f"isinglass: {path}, line 3: expected "), (name, value, err)
 
 
 def test_wrong_files(chunks, command):

@@ -1,12 +1,14 @@
 """Damage files of fitted estimators and checkpoints, and read them; run by `test_io_damage`, in a process of its own.
 
-As a script, ``damage.py COUNT SEED`` prints a JSON object: how many files were refused, what else was raised, by how
-many bytes the peak of resident memory rose, and the size of the largest whole file. Where the zip archive is made anew
+As a script, ``damage.py COUNT SEED [text]`` damages these files, or those of all text formats, and prints a JSON
+object: how many files were refused, what else was raised, by how many bytes the peak of resident memory rose, and the
+size of the largest whole file. Where the zip archive is made anew
 its checksums fit, so that what is damaged reaches the readers behind it.
 """
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import random
@@ -174,12 +176,32 @@ def other_header(member: bytes, rng: random.Random) -> bytes:
     return file.getvalue()
 
 
-def main(count: int, seed: int) -> dict[str, Any]:
+def texts(folder: Path) -> Iterator[tuple[Path, Callable[[Path], object]]]:
+    """Yield a whole file of each text format, with what reads it."""
+    from test_io_fuzz import FORMATS
+
+    for name, (read, data, _) in FORMATS.items():
+        (folder / name).write_bytes(data)
+        yield folder / name, read
+
+
+def damaged_text(data: bytes, rng: random.Random) -> bytes:
+    """Change words, numbers or bytes up to three times; compress some."""
+    from test_io_fuzz import mutated
+
+    for _ in range(rng.randrange(1, 4)):
+        data = mutated(data, rng)
+    return gzip.compress(data) if rng.random() < 0.1 else data
+
+
+def main(count: int, seed: int, kind: str = "arrays") -> dict[str, Any]:
     rng = random.Random(seed)
     found: dict[str, Any] = {"read": 0, "refused": 0, "odd": 0, "other": {}, "size": 0}
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as name:
-        files = [(path.read_bytes(), read) for path, read in whole(Path(name))]
+        written = (texts if kind == "text" else whole)(Path(name))
+        files = [(path.read_bytes(), read) for path, read in written]
+        ways = (damaged_text,) if kind == "text" else (raw, directory, inside, inside)
         path = Path(name, "damaged")
         for data, read in files:
             path.write_bytes(data)
@@ -188,7 +210,7 @@ def main(count: int, seed: int) -> dict[str, Any]:
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         for i in range(count):
             data, read = files[i % len(files)]
-            path.write_bytes((raw, directory, inside, inside)[i // len(files) % 4](data, rng))
+            path.write_bytes(ways[i // len(files) % len(ways)](data, rng))
             try:
                 read(path)
                 found["read"] += 1
@@ -202,4 +224,4 @@ def main(count: int, seed: int) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(*map(int, sys.argv[1:])), indent=1))
+    print(json.dumps(main(*map(int, sys.argv[1:3]), *sys.argv[3:]), indent=1))

@@ -10,10 +10,11 @@ import pytest
 
 
 @pytest.mark.long
-def test_damaged_files_are_read_or_refused_and_take_little_memory():
+@pytest.mark.parametrize("kind", ["arrays", "text"])
+def test_damaged_files_are_read_or_refused_and_take_little_memory(kind):
     count = os.environ.get("ISINGLASS_DAMAGED", "600")
-    script = Path(__file__).with_name("damage.py")
-    found = json.loads(subprocess.run([sys.executable, script, count, "0"], capture_output=True, check=True).stdout)
+    command = [sys.executable, Path(__file__).with_name("damage.py"), count, "0", kind]
+    found = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
     assert found["other"] == {}
     assert found["odd"] == 0
     assert found["refused"] > 0.6 * int(count)

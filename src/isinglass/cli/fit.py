@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
+import re
 import time
 import tomllib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from isinglass.cli.options import Commands, add_command, add_quiet
@@ -20,10 +23,12 @@ INTERRUPTED = 130
 Recipe = dict[str, Any]
 _CLASSES = {"chain": "ChainCRF", "grid": "GridCRF", "graph": "GraphCRF"}
 _NOT_HERE = ("callback", "checkpoint", "verbose", "warm_start")  # options of the command, or of no file
+_MOST = 10**9  # that a whole number in a recipe may be
+_MANY_PARTS = re.compile(r"""(?<![\w"'-])(?:[\w"'-]++\s*+\.\s*+){9}""")  # tomllib takes quadratic time and memory
 _ENTRIES: dict[str, tuple[Any, Callable[[Any], object], str]] = {  # its default, what is right, and that in words
     "estimator": ("nothing", lambda given: given in tuple(_CLASSES), "'chain' or 'grid' or 'graph'"),
     "label": (-1, lambda given: type(given) is int, "the number of a column, from 0, or from the end: -1"),
-    "separator": (None, lambda given: given is None or (isinstance(given, str) and given), "text between columns"),
+    "separator": (None, lambda given: given is None or _separates(given), "text between columns"),
     "scheme": (None, lambda given: given in (None, "bio", "bioes"), "'bio' or 'bioes'"),
     "options": ({}, lambda given: isinstance(given, dict), "a table"),
 }
@@ -71,9 +76,8 @@ def run(arguments: argparse.Namespace) -> int | None:
     """Fit, write the model, print how it went."""
     from isinglass import estimators
     from isinglass.cli.examples import Sentences, read_examples
-    from isinglass.io.files import read_text
 
-    recipe = read_recipe(arguments.config)
+    recipe, text = read_recipe(arguments.config)
     read = (arguments.config, arguments.data, arguments.validation)
     check_writable(arguments.model, *read, arguments.checkpoint, option="--model")
     if arguments.checkpoint is not None:
@@ -81,8 +85,9 @@ def run(arguments: argparse.Namespace) -> int | None:
     prepare_report(arguments.report, *read, arguments.model, arguments.checkpoint)
     cls = getattr(estimators, _CLASSES[recipe["estimator"]])
     known = [name for name in cls._get_param_names() if name not in _NOT_HERE]
-    for name in recipe["options"]:
-        _require_known(f"options.{name}", name, known)
+    with _errors_of(arguments.config, text):
+        for name in recipe["options"]:
+            _require_known(f"options.{name}", name, known)
     options = dict(recipe["options"])
     if recipe["estimator"] == "chain" and "ignore_label" in options:
         options["ignore_label"] = str(options["ignore_label"])  # labels in columns of text are text
@@ -98,7 +103,8 @@ def run(arguments: argparse.Namespace) -> int | None:
     with progress_on_stderr(arguments.quiet) as progress:
         most = crf.max_iter if isinstance(crf.max_iter, int) and crf.max_iter > 0 else 1
         crf.callback = lambda p: progress(f"iteration {p.iteration}, objective {p.value:.8g}", p.iteration / most)
-        crf.fit(data.X, data.Y, validation=held_out and (held_out.X, held_out.Y))
+        with _errors_of(arguments.config, text, recipe["options"]):
+            crf.fit(data.X, data.Y, validation=held_out and (held_out.X, held_out.Y))
     crf.set_params(callback=None, checkpoint=None)
     crf.save(arguments.model, notes={"recipe": recipe, "columns": width})
     facts = {
@@ -115,7 +121,7 @@ def run(arguments: argparse.Namespace) -> int | None:
         from isinglass.cli.pages import training_sections
 
         title = f"{facts['estimator']}, fitted to {os.path.basename(arguments.data)}"
-        path = write_report(arguments, title, training_sections(crf, facts, data, read_text(arguments.config)))
+        path = write_report(arguments, title, training_sections(crf, facts, data, text))
         to_stdout("" if arguments.quiet else f"wrote {one_line(path)}\n")
     if crf.message_ == "interrupted":
         say(f"interrupted; the best parameters so far are in {arguments.model}")
@@ -123,18 +129,45 @@ def run(arguments: argparse.Namespace) -> int | None:
     return None
 
 
-def read_recipe(path: str) -> Recipe:
-    """Read a recipe, a TOML file."""
+def read_recipe(path: str) -> tuple[Recipe, str]:
+    """Read a recipe, a TOML file; return also its text."""
     from isinglass.io.files import read_text, shown_path
 
+    text = read_text(path, limit=2**20)
     try:
-        return checked_recipe(tomllib.loads(read_text(path, limit=2**20)))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise FileFormatError(shown_path(path), None, "TOML", f"{error!s:.200}") from None
+        if _MANY_PARTS.search(text):
+            raise ValueError("a key of ten or more parts")
+        given = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        place = re.search(r" \(at line (\d+), column \d+\)", str(error))
+        got = str(error).replace(place[0], "") if place else str(error)
+        raise FileFormatError(shown_path(path), int(place[1]) if place else None, "TOML", got) from None
+    with _errors_of(path, text):
+        return checked_recipe(given), text
+
+
+@contextmanager
+def _errors_of(path: str, text: str, options: Collection[str] | None = None) -> Iterator[None]:
+    """Name the file, and the line of the entry, in errors about a recipe; of `options` alone, if they are given."""
+    from isinglass.io.files import shown_path
+
+    try:
+        yield
     except InputError as error:
+        names = re.findall(r"\w+", error.argument)
+        if options is not None and not {*names[:1]} & {*options}:
+            raise
+        named = [name for name in (*names, *re.findall(r"\w+", error.got)) if name != "options" or names == ["options"]]
+        line = next(filter(None, (_line(text, name) for name in named)), None)
         remedy = f"{error.remedy}; " * bool(error.remedy) + "see: isinglass fit --help"
         expected = f"{error.expected} as {error.argument}"
-        raise FileFormatError(shown_path(path), None, expected, error.got, remedy) from None
+        raise FileFormatError(shown_path(path), line, expected, error.got, remedy) from None
+
+
+def _line(text: str, key: str) -> int | None:
+    """Return the line of a key in TOML, as far as this can be told without a parser that keeps lines."""
+    found = re.search(rf"""(?m)^[ \t]*\[*["']?{key}["']?[ \t]*[=\]]""", text)
+    return text.count("\n", 0, found.start()) + 1 if found else None
 
 
 def checked_recipe(given: Mapping[str, Any]) -> Recipe:
@@ -153,7 +186,31 @@ def checked_recipe(given: Mapping[str, Any]) -> Recipe:
         require(fine(recipe[key]), key, expected, f"{recipe[key]!a:.40}")
         plain = recipe[key] == default or recipe["estimator"] == "chain" or key in ("estimator", "options")
         require(plain, key, "none, unless estimator is 'chain'", f"{recipe[key]!a:.40}")
+    for key, value in {**recipe, **recipe["options"]}.items():
+        odd = [part for part in _parts(value) if key != "options" and not _plain(part)]
+        require(not odd, key, f"text, finite numbers, whole ones up to {_MOST}", f"{odd[:1]!a:.40}")
     return recipe
+
+
+def _separates(given: object) -> bool:
+    return isinstance(given, str) and given != "" and not {*given} & {*"\r\n"}
+
+
+def _parts(value: Any) -> list[object]:
+    """Return the values in tables and lists of TOML."""
+    if not isinstance(value, dict | list):
+        return [value]
+    return [found for part in (value.values() if isinstance(value, dict) else value) for found in _parts(part)]
+
+
+def _plain(part: object) -> bool:
+    """Tell whether a model file can hold a value, and no count is beyond what any machine has time for."""
+    return (
+        part is None
+        or isinstance(part, str)
+        or (isinstance(part, float) and math.isfinite(part))
+        or (isinstance(part, int) and abs(part) <= _MOST)
+    )
 
 
 def _require_known(argument: str, name: str, known: Collection[str]) -> None:

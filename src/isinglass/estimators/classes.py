@@ -7,7 +7,7 @@ observed are None among strings, -1 and masked entries among integers, and `igno
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -101,6 +101,7 @@ def named_weights(class_weight: Any, classes: Classes) -> Any:
 
 def classes_for(estimator: Any, Y: Any) -> tuple[Any, ...]:
     """Return the classes for a fit of an estimator; a warm start goes on with those that it knows."""
+    require(isinstance(estimator.ignore_label, Hashable), "ignore_label", "a label", f"{estimator.ignore_label!r:.60}")
     found = classes_of(Y, estimator.ignore_label)
     if found:
         require_alike(estimator.ignore_label, found[0])

@@ -82,6 +82,7 @@ def grid_model(
     found = None if edge_features is None else _edge_features(edge_features, sides, flag(edge_bias, "edge_bias"))
     if found is None and flag(edge_bias, "edge_bias"):
         raise InputError("edge_bias", "False where there are no edge features", "True", "tables are shared anyway")
+    require(edges in ("directions", "shared", "none"), "edges", "'directions', 'shared' or 'none'", f"{edges!r:.60}")
     node, same = NodeTerm._build("node", nodes, (k,)), (sides, k, edges)
     if like is not None and found is None and like.graph.cached(_STRUCTURE, lambda: None) == same:
         return like.with_terms(0, [node])
@@ -145,7 +146,6 @@ def _directions(sides: Sides) -> IntArray:
 
 
 def _edge_terms(edges: str, features: Matrix | None, direction: IntArray, k: int) -> list[Term]:
-    require(edges in ("directions", "shared", "none"), "edges", "'directions', 'shared' or 'none'", repr(edges))
     if edges == "none":
         require(features is None, "edge_features", "none with edges='none'", "some")
         return []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,7 +38,7 @@ def forbidden_table(pairs: Any, classes: list[Any], argument: str = "forbidden")
         return table
     given = list(pairs) if isinstance(pairs, set | frozenset) else items(pairs, argument, "pairs of labels")
     for pair in given:
-        if not isinstance(pair, tuple | list) or len(pair) != 2:
+        if not isinstance(pair, tuple | list) or len(pair) != 2 or not all(isinstance(y, Hashable) for y in pair):
             raise InputError(argument, "pairs (before, after) of labels", f"{pair!r:.60}")
         for label in pair:
             if label not in places:

@@ -23,6 +23,8 @@ from isinglass.errors import FileFormatError, InputError
 from isinglass.graph.semantics.directed import find_cycle
 from isinglass.io.bayesian import BayesianNetwork, check_table
 from isinglass.io.files import PathLike, read_text, shown_path
+from isinglass.io.formats.tables import ENTRIES_A_TOKEN, FREE_ENTRIES, MAX_ARITY
+from isinglass.io.formats.tokens import NUMBER
 from isinglass.typing import FloatArray
 
 ROUNDING = 0.01  # files hold rounded numbers
@@ -90,6 +92,7 @@ class _Parser:
         self.at = 0
         self.states: dict[str, tuple[str, ...]] = {}
         self.tables: dict[str, _Table] = {}
+        self.entries = 0  # of the tables that were made
 
     def network(self) -> BayesianNetwork:
         """Read the whole file."""
@@ -116,7 +119,7 @@ class _Parser:
             else:
                 self.statement()
         if name not in self.states:
-            self.fail(f"the type of {name!r}", self.at - 1)
+            self.fail(f"the type of {name!r:.60}", self.at - 1)
 
     def type_of(self, name: str) -> tuple[str, ...]:
         self.expect("discrete")
@@ -126,8 +129,8 @@ class _Parser:
         self.expect("{")
         found = self.until("}")
         self.expect(";")
-        if not count.isdigit() or int(count) != len(found) or len(set(found)) != len(found) or not found:
-            self.fail(f"{count} different states of {name!r}", self.at - 1, f"{len(set(found))}")
+        if count.lstrip("0") != str(len(found)) or len(set(found)) != len(found) or not found:
+            self.fail(f"{count:.40} different states of {name!r:.60}", self.at - 1, f"{len(set(found))}")
         return tuple(found)
 
     def probability(self) -> None:
@@ -158,7 +161,7 @@ class _Parser:
     def once(self, known: bool, name: str) -> None:
         """Refuse probabilities that the file has given before."""
         if known:
-            self.fail(f"probabilities of {name!r} that are given once", self.at - 1, "the same again")
+            self.fail(f"probabilities of {name!r:.60} that are given once", self.at - 1, "the same again")
 
     def assembled(self) -> BayesianNetwork:
         """Put the network together."""
@@ -177,6 +180,13 @@ class _Parser:
         """Make the table of a variable."""
         table = self.tables[name]
         shape = tuple(len(self.states[other]) for other in (*table.parents, name))
+        if len(shape) > MAX_ARITY:
+            expected = f"at most {MAX_ARITY - 1} parents of {name!r:.60}"
+            raise FileFormatError(self.file, table.line, expected, f"{len(table.parents)}")
+        self.entries += prod(shape)
+        if table.whole is None and self.entries > (limit := max(FREE_ENTRIES, ENTRIES_A_TOKEN * len(self.tokens))):
+            got = f"more, with the table of {name!r:.60}"
+            raise FileFormatError(self.file, table.line, f"tables of at most {limit} entries in all", got)
         if table.whole is not None:
             values = self.fitted(table.whole, prod(shape), name, table).reshape(shape[-1], *shape[:-1])
             values = np.moveaxis(values, 0, -1)
@@ -186,17 +196,19 @@ class _Parser:
             for key, row in table.rows.items():
                 values[self.place(key, name, table)] = self.fitted(row, shape[-1], name, table)
         if np.isnan(values).any():
-            raise FileFormatError(self.file, table.line, f"a row for all states of the parents of {name!r}", "fewer")
+            raise FileFormatError(
+                self.file, table.line, f"a row for all states of the parents of {name!r:.60}", "fewer"
+            )
         try:
-            check_table(values, shape, f"the probabilities of {name!r}", ROUNDING)
+            check_table(values, shape, f"the probabilities of {name!r:.60}", ROUNDING)
         except InputError as error:
-            raise FileFormatError(self.file, table.line, error.expected, f"{error.got} for {name!r}") from None
+            raise FileFormatError(self.file, table.line, error.expected, f"{error.got} for {name!r:.60}") from None
         return values
 
     def place(self, key: tuple[str, ...], name: str, table: _Table) -> tuple[int, ...]:
         """Return where a row belongs."""
         if len(key) != len(table.parents):
-            expected = f"a state of each of the {len(table.parents)} parents of {name!r}"
+            expected = f"a state of each of the {len(table.parents)} parents of {name!r:.60}"
             raise FileFormatError(self.file, table.line, expected, f"({', '.join(key)})")
         for state, parent in zip(key, table.parents, strict=True):
             if state not in self.states[parent]:
@@ -205,16 +217,15 @@ class _Parser:
 
     def fitted(self, values: list[float], size: int, name: str, table: _Table) -> FloatArray:
         if len(values) != size:
-            raise FileFormatError(self.file, table.line, f"{size} probabilities of {name!r}", f"{len(values)}")
+            raise FileFormatError(self.file, table.line, f"{size} probabilities of {name!r:.60}", f"{len(values)}")
         return np.array(values)
 
     def numbers(self) -> list[float]:
         """Take numbers up to a semicolon."""
-        found, first = self.until(";"), self.at
-        try:
-            return [float(token) for token in found]
-        except ValueError:
-            return self.fail("numbers", first - 1, " ".join(found)[:40])
+        found = self.until(";")
+        if not all(map(NUMBER.fullmatch, found)):
+            self.fail("numbers", self.at - 1, " ".join(found))
+        return [float(token) for token in found]
 
     def until(self, end: str) -> list[str]:
         """Take names up to a mark."""

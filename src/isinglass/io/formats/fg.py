@@ -19,6 +19,8 @@ import numpy as np
 
 from isinglass.io.files import PathLike
 from isinglass.io.formats.tables import (
+    ENTRIES_A_TOKEN,
+    FREE_ENTRIES,
     MAX_ARITY,
     MAX_CARD,
     Layout,
@@ -31,9 +33,6 @@ from isinglass.potentials import Potentials
 from isinglass.segments import ranges, starts
 from isinglass.typing import FloatArray, IntArray
 from isinglass.validation import whole_number
-
-_FREE_ENTRIES = 2**20
-_ENTRIES_A_TOKEN = 64
 
 
 class _Blocks(NamedTuple):
@@ -76,7 +75,7 @@ def read_fg(path: PathLike, max_entries: int | None = None) -> Potentials:
     [[0.0, -inf], [-inf, 0.0]]
     """
     reader = TokenReader.open(path)
-    limit = max(_FREE_ENTRIES, _ENTRIES_A_TOKEN * reader.remaining)
+    limit = max(FREE_ENTRIES, ENTRIES_A_TOKEN * reader.remaining)
     if max_entries is not None:
         limit = whole_number(max_entries, "max_entries")
     blocks = _take_blocks(reader)

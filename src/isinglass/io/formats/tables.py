@@ -24,6 +24,8 @@ from isinglass.segments import ranges, starts
 from isinglass.typing import FloatArray, IntArray, Mask
 
 MAX_CARD = 2**31 - 1
+FREE_ENTRIES = 2**20  # of all tables together, which may be larger than what the file lists
+ENTRIES_A_TOKEN = 64
 MAX_ARITY = 63  # NumPy arrays have at most 64 axes; one numbers the tables
 _STEPS = 3
 _LEAST = float(np.finfo(float).tiny)  # the least double with all digits

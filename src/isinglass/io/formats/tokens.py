@@ -30,7 +30,7 @@ _ALLOWED = bytes([*b"\t\n\v\f\r", *range(32, 127)])
 _FORBIDDEN = re.compile(r"[^\t\n\v\f\r -~]")
 _COMMENT = re.compile(r"#[^\n]*")
 _INTEGER = re.compile(r"([+-]?)0*([0-9]{1,18})")
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _ZERO = re.compile(r"[+-]?[0.]+([eE].*)?")
 _NUMBER_CHARACTERS = str.maketrans("", "", "0123456789+-.eE")
 
@@ -203,7 +203,7 @@ class TokenReader:
         return value
 
     def _fail_number(self, tokens: Sequence[str], positions: IntArray, what: Naming) -> NoReturn:
-        i = next(i for i, token in enumerate(tokens) if _NUMBER.fullmatch(token) is None)
+        i = next(i for i, token in enumerate(tokens) if NUMBER.fullmatch(token) is None)
         self.fail(f"{what(i)} (a decimal number)", int(positions[i]))
 
     def _check_range(self, values: FloatArray, tokens: Sequence[str], positions: IntArray, what: Naming) -> None:
