@@ -107,9 +107,9 @@ def classes_for(estimator: Any, Y: Any) -> tuple[Any, ...]:
         require_alike(estimator.ignore_label, found[0])
     count = estimator.n_states
     found = tuple(with_states(found, count))
-    known = estimator._labels if estimator.warm_start and hasattr(estimator, "theta_") else None
-    if known is None or found == known or (count is None and set(found) <= set(known)):
-        return found if known is None else tuple(known)
+    known = estimator._labels if estimator.warm_start and hasattr(estimator, "theta_") else ()
+    if not known or found == known or (count is None and set(found) <= set(known)):
+        return known or found
     expected, got = f"the labels of the last fit, {list(known)!r:.60}", f"{list(found)!r:.60}"
     raise InputError("warm_start", expected, got, "use warm_start=False")
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from isinglass import decoding
+from isinglass import decoding, losses
 from isinglass.errors import InputError, no_convergence_warnings, require
 from isinglass.estimators.classes import Classes, classes_for, labels_of, named_weights, numbered
 from isinglass.estimators.graph_files import graph_contents, restore_graph
@@ -34,7 +34,7 @@ from isinglass.estimators.parameters import (
     StagesLike,
 )
 from isinglass.estimators.persistence import Saved
-from isinglass.estimators.predicting import Prediction, Reading, predicted, read_in_blocks
+from isinglass.estimators.predicting import Prediction, Reading, predicted, read_in_blocks, warn_of_scores
 from isinglass.graph.layout import belief_entries
 from isinglass.inference import Algorithm, Result
 from isinglass.learning.training.checks import (
@@ -50,6 +50,7 @@ from isinglass.learning.training.choices import (
     GraphChoices,
     algorithm_of,
     choices_of,
+    decoder_for,
     entropy_of,
     predicting_of,
 )
@@ -102,8 +103,9 @@ class CRF(JointPredictions):
         such as ``{"variables": [0.1, 0.2], "factors": 1.0}``, with one number, or one for each state or pair of states;
         or "fit": the weights are learned, with ``gradient="implicit"``. Learning starts from the weights of the stage
         before, or else from those of the inference (A). Penalties apply to the logarithms relative to this start.
-    decoder : str or Decoder, default="mpm"
-        How beliefs are turned into labels.
+    decoder : str or Decoder, default="auto"
+        How beliefs are turned into labels. "auto": "map" after hinge losses ("margin", "slack", "perceptron",
+        "viterbi"), which fit the most probable labelling and no beliefs, else "mpm".
     n_states : int, optional
         The number of labels, where they are 0, 1, ..., n_states - 1 and some may have no examples. By default the
         labels that occur are the classes, see `classes_`.
@@ -153,7 +155,7 @@ class CRF(JointPredictions):
     edge_bias: bool = field(init=False)
     symmetric: bool | Sequence[int] = field(init=False)
     entropy: Entropy = None
-    decoder: DecoderLike = "mpm"
+    decoder: DecoderLike = "auto"
     n_states: int | None = None
     ignore_label: IgnoredLabel = None
     class_weight: ClassWeight = None
@@ -215,6 +217,7 @@ class CRF(JointPredictions):
 
     def predict_marginals(self, X: Any) -> Any:
         """Return the belief of each state, for each variable, in the shape of the data."""
+        warn_of_scores(self._stage().loss)
         return self._shaped(
             X, *self._read(X, Reading(lambda result: np.asarray(result.variables), lambda beliefs: beliefs))
         )
@@ -227,7 +230,7 @@ class CRF(JointPredictions):
     def score(self, X: Any, Y: Any, sample_weight: Any = None) -> float:
         """Return the share of observed labels that `predict` gets right."""
         self._require_fitted()
-        decoder = decoding.make(self._stage().decoder)
+        decoder = self._decoder()
         if decoder.facts.output != "states":
             raise InputError("decoder", "one that decides on states, for score", repr(decoder.name), "use 'mpm'")
         labels = self._flat_labels(self._examples(X), numbered(Y, self._labels, self.ignore_label))
@@ -355,9 +358,13 @@ class CRF(JointPredictions):
         stages: list[CRF] = stages_of(self)
         return stages[min(getattr(self, "stage_", len(stages)), len(stages) - 1)]
 
+    def _decoder(self) -> decoding.Decoder:
+        stage = self._stage()
+        return decoder_for(stage.decoder, losses.make(stage.loss))
+
     def _decoding(self) -> Reading:
         """Return how labels are read."""
-        decoder = decoding.make(self._stage().decoder)
+        decoder = self._decoder()
         return Reading(lambda result: np.asarray(decoder(result)), decoder.by_rows())
 
     def _sizes(self, X: Any) -> IntArray | None:

@@ -26,7 +26,7 @@ import numpy as np
 from isinglass import decoding
 from isinglass.errors import InputError, IsinglassError, no_convergence_warnings
 from isinglass.estimators.crf import CRF
-from isinglass.estimators.sequence.base import SequenceEstimator
+from isinglass.estimators.sequence.base import SequenceEstimator, decoder_of
 from isinglass.inference import BeliefPropagation, Exact
 from isinglass.learning.training.checks import observed
 from isinglass.typing import Array, FloatArray
@@ -270,7 +270,7 @@ def _decoding(base: Any, data: _Data, errors: FloatArray) -> Iterator[Cause]:
 
 def _other_decoders(base: Any, large: bool, seed: int) -> Iterator[tuple[str, decoding.Decoder]]:
     """Yield names and decoders of states; for graphs too large for exact inference those that do without it."""
-    now = decoding.make(base.decoder).name
+    now = decoder_of(base) if isinstance(base, SequenceEstimator) else base._decoder().name
     for name, kind in decoding.DECODERS.items():
         if name == now or kind.facts.output != "states":
             continue

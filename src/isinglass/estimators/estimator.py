@@ -9,6 +9,7 @@ objective:
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
@@ -184,6 +185,8 @@ class Estimator(RemovedOptions, BaseEstimator):  # type: ignore[misc]
         self._keep(stages[trained.stage], trained)
         remedy = SAMPLED if problems[trained.stage].sampled else self._remedy
         stopped = warning_of(trained.found, self._where(trained.stage), remedy)
+        if trained.problem.chosen.remark is not None:
+            warnings.warn(trained.problem.chosen.remark, UserWarning, stacklevel=3)
         for text in (stopped, doubt_of(trained.found, trained.problem.chosen.loss)):
             if text is not None:
                 warn_of_convergence(text, stacklevel=4)

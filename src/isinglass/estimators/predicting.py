@@ -8,6 +8,7 @@ are copies of one graph, and there is a way to infer such (`Algorithm.copies`).
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import NamedTuple
@@ -20,6 +21,8 @@ from isinglass.inference.result import FactorBeliefs, VariableBeliefs
 from isinglass.learning.objective import adapted
 from isinglass.learning.total import BLOCK, block_size, blocks
 from isinglass.learning.training.problem import sizes_of
+from isinglass.losses import Loss
+from isinglass.losses import make as make_loss
 from isinglass.models import Model
 from isinglass.potentials import Potentials
 from isinglass.runtime.threads import team
@@ -28,6 +31,13 @@ from isinglass.typing import Array, FloatArray, IntArray
 
 FEWEST, MOST = 2 * BLOCK, 16 * BLOCK  # variables in a block of predictions
 WANTED = 16  # blocks
+
+
+def warn_of_scores(loss: str | Loss | None) -> None:
+    """Warn of beliefs, which the caller of a method asked for, after a loss that fits none."""
+    if loss is not None and (made := make_loss(loss)).decides_by is not None:
+        text = f"beliefs after loss {made.name!r} are no probabilities: it fits the most probable labelling alone"
+        warnings.warn(f"{text}; use predict, or fit with a loss such as 'cl' or 'ucl'", UserWarning, stacklevel=3)
 
 
 class Reading(NamedTuple):

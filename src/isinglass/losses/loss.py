@@ -230,6 +230,15 @@ class Loss(ABC):
         """Return the loss of a system that decides by a decoder; most losses are of what the decoder gets."""
         return self
 
+    @property
+    def decides_by(self) -> Decoder | None:
+        """The decoder of predictions where none is chosen, of losses that fit it alone and no beliefs; else None."""
+        return None
+
+    def remark(self, decoder: Decoder) -> str | None:
+        """Return what `fit` should say about the loss in a system that decides by a decoder; None: nothing."""
+        return None
+
     def cost_tables(self, graph: FactorGraph, labels: ArrayLike, weights: ArrayLike | None = None) -> CostTables:
         """Return the cost of each decision for a variable or factor, given its label; for loss-augmented decoding."""
         expected = "one that is a sum over variables or factors"

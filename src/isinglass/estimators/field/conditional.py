@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from isinglass import decoding, losses
+from isinglass import losses
 from isinglass.errors import InputError, no_convergence_warnings
 from isinglass.estimators.estimator import Estimator
 from isinglass.gradients import rule
@@ -27,8 +27,9 @@ from isinglass.learning.markov.data import Categories, decode, encode
 from isinglass.learning.markov.priors import Penalties
 from isinglass.learning.total import blocks
 from isinglass.learning.training.checks import example_weights, refuse_hidden, refuse_spins, renamed, variable_weights
-from isinglass.learning.training.choices import GraphChoices, Penalty, training_choices
+from isinglass.learning.training.choices import GraphChoices, Penalty, decoder_for, training_choices
 from isinglass.learning.training.problem import Data, GraphProblem
+from isinglass.learning.training.stages import stages_of
 from isinglass.losses.conditioned import ConditionedLikelihood
 from isinglass.models import ConditionedModel, Conditioning, Model
 from isinglass.potentials import Potentials
@@ -83,13 +84,14 @@ def conditional_choices(mrf: Any, penalties: Penalties, algorithm: Algorithm) ->
         raise InputError("inference", expected, f"{algorithm.name!r} with some", remedy)
     if penalties.virtual:
         raise InputError("prior", "'gaussian' or 'laplace' where outputs are predicted", "'dirichlet'")
-    decoder = decoding.make(mrf.decoder)
-    loss = losses.make("cl" if mrf.loss is None else mrf.loss).for_decoder(decoder)
+    given = losses.make("cl" if mrf.loss is None else mrf.loss)
+    decoder = decoder_for(mrf.decoder, given)
+    loss = given.for_decoder(decoder)
     if type(loss) is losses.Likelihood:
         loss = ConditionedLikelihood()
     l1 = Penalty(penalties.l1, penalties.l1) if penalties.l1 else None
     made = GraphChoices(
-        **vars(training_choices(mrf, loss, penalties.l1)) | {"l2": penalties.l2},
+        **vars(training_choices(mrf, loss, penalties.l1)) | {"l2": penalties.l2, "remark": given.remark(decoder)},
         algorithm=algorithm,
         rule=rule(mrf.gradient),
         decoder=decoder,
@@ -179,7 +181,7 @@ class Predictions(Estimator):
     potentials_: Potentials
     model_: Model
     categories_: Categories | None
-    decoder: Any = "mpm"
+    decoder: Any = "auto"
 
     def _algorithm(self) -> Algorithm:
         raise NotImplementedError
@@ -210,7 +212,8 @@ class Predictions(Estimator):
         [[0, 0], [1, 1]]
         """
         self._require_fitted()
-        chosen = decoding.make(self.decoder)
+        last = stages_of(self)[-1]
+        chosen = decoder_for(last.decoder, losses.make("cl" if last.loss is None else last.loss))
         if not self._algorithm().splits:
             raise InputError(
                 "inference", "no options that are arrays over factors, for predict", "some", "give numbers"

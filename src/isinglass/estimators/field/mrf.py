@@ -104,8 +104,8 @@ class MRF(Statistics):
         With ``fit(X, outputs=mask)``: the loss of the predicted outputs given the inputs, summed over samples. Any loss
         of conditional random fields; by default "cl", the conditional likelihood. Losses of beliefs and decisions need
         ``gradient="unrolled"`` or another suitable rule.
-    decoder : str or Decoder, default="mpm"
-        How `predict` turns beliefs into states; losses of decisions use it, too.
+    decoder : str or Decoder, default="auto"
+        How `predict` turns beliefs into states; losses of decisions use it, too. "auto": as for `GraphCRF`.
     stages : sequence of str or mapping, optional
         With `loss`: train in stages, each starting from the parameters of the one before; see `GraphCRF`.
     n_jobs : int, optional
@@ -167,7 +167,7 @@ class MRF(Statistics):
     n_jobs: int | None = None
     checkpoint: Checkpoint = None
     loss: LossLike | None = None
-    decoder: DecoderLike = "mpm"
+    decoder: DecoderLike = "auto"
     stages: StagesLike = None
     edges: Sequence[Sequence[VariableLike]] | None = None
 

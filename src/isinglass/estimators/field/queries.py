@@ -10,6 +10,7 @@ import numpy as np
 
 from isinglass.errors import ImpossibleEvidenceError, InputError
 from isinglass.estimators.field.conditional import Predictions
+from isinglass.estimators.predicting import warn_of_scores
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.names import EvidenceLike, VariableLike, evidence_numbers, is_name, name_of, variable_numbers
 from isinglass.inference import Exact, infer, map_assignment
@@ -17,6 +18,7 @@ from isinglass.inference import sample as draw
 from isinglass.learning.markov import Copies, Samples
 from isinglass.learning.markov.data import decode
 from isinglass.learning.markov.frames import framed, is_frame
+from isinglass.learning.training.stages import stages_of
 from isinglass.losses import Likelihood
 from isinglass.potentials import Potentials
 from isinglass.segments import distinct_rows
@@ -52,6 +54,7 @@ class Queries(Predictions):
                [0.625, 0.375]])
         """
         self._require_fitted()
+        warn_of_scores(stages_of(self)[-1].loss)
         states = self._encoded(X)
         first, where = distinct_rows(states)
         rows = states[first]

@@ -24,6 +24,7 @@ from isinglass import decoding
 from isinglass.errors import require
 from isinglass.estimators.parameters import DecoderLike, IgnoredLabel
 from isinglass.estimators.persistence import Saved
+from isinglass.estimators.predicting import warn_of_scores
 from isinglass.estimators.sequence.constraints import Constraints, constraints
 from isinglass.estimators.sequence.features import Encoded, FeatureIndex
 from isinglass.estimators.sequence.files import chain_contents, restore_chain
@@ -39,6 +40,7 @@ from isinglass.inference.chain.exact import (
     require_possible,
 )
 from isinglass.learning.training.checks import renamed, share_right
+from isinglass.learning.training.choices import is_automatic
 from isinglass.models.chain.attributes import Tokens
 from isinglass.models.chain.layout import width_of
 from isinglass.models.chain.model import SequenceModel, Sequences
@@ -63,8 +65,8 @@ class SequenceEstimator(ExplainedSequence):
         labels that occur are the classes.
     ignore_label : optional
         A further label that means "not observed", such as 255; None, and -1 among numbers, always do.
-    decoder : "map" or "mpm", default="map"
-        The most probable labelling, or the most probable label of each token.
+    decoder : "auto", "map" or "mpm", default="auto"
+        "map", which "auto" is: the most probable labelling; "mpm": the most probable label of each token.
 
     Attributes
     ----------
@@ -115,6 +117,7 @@ class SequenceEstimator(ExplainedSequence):
         self, X: Any, *, forced: Any = None, allowed: Any = None, forbidden: Any = None
     ) -> list[FloatArray]:
         """Return the probability of each label, arrays (length, labels) in the order of `classes_`; see `predict`."""
+        warn_of_scores(getattr(self, "loss", None))
         data, rules = self._data(X, forced, allowed, forbidden)
         beliefs = self._beliefs(data, rules)
         return [beliefs[a:b] for a, b in pairwise(data.offsets.tolist())]
@@ -255,6 +258,7 @@ def _n_best(scores: FloatArray, offsets: IntArray, transition: Transition, n: in
 
 def decoder_of(estimator: Any) -> str:
     """Return the name of the decoder."""
-    name = decoding.make(estimator.decoder).name
+    given = estimator.decoder
+    name = "map" if is_automatic(given) else decoding.make(given).name
     require(name in ("map", "mpm"), "decoder", "'map' or 'mpm'", repr(name))
     return name

@@ -73,7 +73,7 @@ class HMM(SequenceEstimator):
 
     alpha: float = 1.0
     forbidden: Forbidden = None
-    decoder: DecoderLike = "map"
+    decoder: DecoderLike = "auto"
     n_states: int | None = None
     ignore_label: IgnoredLabel = None
     n_jobs: int | None = None

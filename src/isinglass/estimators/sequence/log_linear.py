@@ -53,7 +53,7 @@ class LogLinearSequence(SequenceEstimator):
     boundary: bool = True
     bias: bool = True
     forbidden: Forbidden = None
-    decoder: DecoderLike = "map"
+    decoder: DecoderLike = "auto"
     n_states: int | None = None
     ignore_label: IgnoredLabel = None
     class_weight: ClassWeight = None

@@ -50,7 +50,7 @@ class Penalty(NamedTuple):
 class Choices:
     """What the parameters of an estimator stand for, whatever is trained.
 
-    `suited`: the optimizer was left to the library.
+    `suited`: the optimizer was left to the library. `remark`: what `fit` says of the loss, if anything.
     """
 
     loss: losses.Loss
@@ -58,6 +58,7 @@ class Choices:
     l2: float
     jobs: int
     suited: bool = False
+    remark: str | None = None
 
     def for_labels(self, labels: IntArray) -> Self:
         """Return the choices with an optimizer for hidden labels, where none was chosen; else refuse these labels."""
@@ -116,9 +117,10 @@ class GraphChoices(Choices):
 def choices_of(crf: Any) -> GraphChoices:
     """Check every parameter of a conditional random field, and that they go together."""
     l1 = _penalty(crf, "l1")
-    decoder = decoding.make(crf.decoder)
+    loss = losses.make(crf.loss)
+    decoder = decoder_for(crf.decoder, loss)
     chosen = GraphChoices(
-        **vars(training_choices(crf, losses.make(crf.loss).for_decoder(decoder), any(l1))),
+        **vars(training_choices(crf, loss.for_decoder(decoder), any(l1))) | {"remark": loss.remark(decoder)},
         algorithm=algorithm_of(crf),
         rule=rule(crf.gradient),
         decoder=decoder,
@@ -171,6 +173,13 @@ def training_choices(
 def is_automatic(given: object) -> bool:
     """Tell whether a parameter is left to the library."""
     return isinstance(given, str) and given == AUTOMATIC
+
+
+def decoder_for(given: str | decoding.Decoder, loss: losses.Loss) -> decoding.Decoder:
+    """Return the decoder; "auto" is the one that the loss fits, or "mpm"."""
+    if is_automatic(given):
+        return loss.decides_by or decoding.make("mpm")
+    return decoding.make(given)
 
 
 def l2_of(estimator: Any) -> float:

@@ -15,6 +15,7 @@ from abc import abstractmethod
 import numpy as np
 from numpy.typing import ArrayLike
 
+from isinglass.decoding.map import MAP
 from isinglass.errors import MemoryLimitError
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference.algorithm import Algorithm
@@ -51,6 +52,11 @@ class HingeLoss(Loss):
     def by_counts(self) -> bool:
         """Whether the cost is a function of counts, and no sum over variables."""
         return isinstance(self.cost, str) and self.cost == F1
+
+    @property
+    def decides_by(self) -> MAP:
+        """The most probable labelling, by what maximised in training."""
+        return MAP("lp" if getattr(self, "relaxed", False) else self.solver)
 
     @abstractmethod
     def violation(self, potentials: Potentials, labels: IntArray, right: IntArray, costs: Costs) -> Violation:

@@ -16,6 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from isinglass.decoding.decoder import Decoder
 from isinglass.losses.loss import LossFacts, register
 from isinglass.losses.tasks.decoded import Decided, DecodedLoss, mean_of_terms
 from isinglass.typing import Array, IntArray
@@ -98,6 +99,15 @@ class MSE(DecodedLoss):
     name: ClassVar[str] = "mse"
     facts: ClassVar[LossFacts] = LossFacts("1/k sum_i (sum_x x q_i(x) - y_i)^2", note=_NOTE, starts_from="ucl")
     matched: ClassVar[str] = "identity"
+
+    def remark(self, decoder: Decoder) -> str | None:
+        """Say that decided states do not have the squared error of the mean state."""
+        if self.decoder is not None or decoder.name == "identity":
+            return None
+        return (
+            f"loss 'mse' is of relaxed decisions of decoder {decoder.name!r}; the squared error of the mean state "
+            "(Stoyanov, Ropson and Eisner 2011) needs decoder='identity', or loss=ig.losses.MSE(decoder='identity')"
+        )
 
     def task(self, decided: Decided) -> tuple[Array, Array]:
         """Return the mean squared error."""

@@ -84,6 +84,10 @@ class Hybrid(BeliefLoss):
         """Return the mixture behind a decoder; the smooth part keeps its own, or has the one that matches it."""
         return replace(self, task=make(self.task).for_decoder(decoder))
 
+    def remark(self, decoder: Decoder) -> str | None:
+        """Say what is to be said of the first part."""
+        return make(self.task).remark(decoder)
+
     def evaluate(self, problem: LossProblem, differentiate: Differentiate) -> Evaluation:
         """Evaluate both, unless one has no weight; two losses of beliefs share one inference."""
         share = self._share()
