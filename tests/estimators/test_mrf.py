@@ -13,7 +13,8 @@ from isinglass.estimators import load, notes_of
 from isinglass.gradients import rule
 from isinglass.inference.algorithm import make as make_algorithm
 from isinglass.io import read_arrays, write_arrays
-from isinglass.learning.markov import Samples, Task, make_method
+from isinglass.learning.markov import METHODS, Samples, Task, make_method
+from isinglass.learning.optimizers import OwlQn
 from isinglass.models import CliqueTerm, IndicatorTerm, Model, table_model
 from isinglass.testing import random_potentials
 
@@ -318,6 +319,69 @@ def test_samples_and_progress():
 def test_wrong_input(options, X, words):
     with pytest.raises(ig.InputError, match=words):
         ig.MRF(**{"graph": RING, **options}).fit(X)
+
+
+OPTIONS = {
+    "inference": "bp", "iterations": 2, "gradient": "unrolled", "optimizer": "steepest", "l2": 0.5, "tied": True,
+    "tol": 3.0, "max_iter": 2, "loss": "ucl", "edges": [("a", "b")], "stages": [{"l2": 0.5}, {}],
+}  # fmt: skip
+EXACT = {  # what makes no difference where inference is exact, and the update makes one step
+    *((name, "gradient") for name in ("ml", "em", "ipf", "scaling", "closed-form", "composite", "outputs")),
+    *((name, "tol") for name in ("closed-form", "importance", "camel", "pmm")),
+    *((name, "inference") for name in ("closed-form", "outputs")),
+    *((name, "max_iter") for name in ("closed-form", "importance", "camel", "pmm")),
+}  # fmt: skip
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore::isinglass.ConvergenceWarning")
+@pytest.mark.parametrize("method", [*METHODS, "outputs"])
+def test_an_option_changes_the_fit_or_is_refused(method):
+    """Also each prior, weights and counts; `EXACT` lists what may change nothing."""
+    scopes = [(0,), (0, 1), (1, 2), (2, 3), *([(3, 0)] if method != "closed-form" else [])]
+    graph = ig.FactorGraph([3, 2, 2, 2], scopes)
+    X = data(graph, 100)
+    table = np.ones((3, 2, 2, 2))
+    np.add.at(table, tuple(X.T), 1.0)
+    mask = {"outputs": [True, True, False, False]} if method == "outputs" else {}
+
+    def fitted(data=X, weights=None, **options):
+        base = {} if method == "outputs" else {"method": method}
+        mrf = ig.MRF(graph, **base, **{"max_iter": 10, **options})
+        return mrf.fit(**data) if isinstance(data, dict) else mrf.fit(data, None, weights, **mask)
+
+    def differs(**options):
+        try:
+            other = fitted(**options)
+        except ig.InputError:
+            return True
+        one = [*plain.theta_, plain.log_likelihood(X)]
+        two = [*other.theta_, other.log_likelihood(X)]
+        return len(one) != len(two) or not np.allclose(one, two, rtol=1e-6, atol=1e-9)
+
+    plain = fitted()
+    assert all(differs(prior=prior) for prior in ("gaussian", "laplace", "group", "dirichlet"))
+    assert differs(weights=np.arange(100.0))
+    assert differs(data={"counts": table, **mask})
+    same = {name for name, value in OPTIONS.items() if not differs(**{name: value})}
+    assert {(method, name) for name in same} <= EXACT
+
+
+@pytest.mark.parametrize(
+    ("options", "fit", "words"),
+    [
+        ({"prior": "group"}, {"outputs": [True, False]}, "prior: expected 'gaussian' or 'laplace'"),
+        ({"prior": "laplace", "optimizer": OwlQn(l1=3.0)}, {}, "prior: .* an l1 of its own"),
+        ({"stages": [{"tied": True}]}, {"outputs": [True, False]}, r"stages\[0\].*'tied'"),
+        ({"graph": table_model(ig.chain_graph(2, 2)), "tied": True}, {}, "tied: expected False for a model"),
+        ({"method": "pseudo", "gradient": "unrolled"}, {}, "gradient: .* differentiates no inference"),
+        ({"method": "cd", "tol": 1e-2}, {}, "tol: .* makes max_iter steps"),
+        ({}, {"counts": [[1, 2], [3, 4]], "outputs": [True, False]}, "counts: expected None"),
+    ],
+)
+def test_what_would_not_be_looked_at_is_refused(options, fit, words):
+    with pytest.raises(ig.InputError, match=words):
+        ig.MRF(**{"graph": ig.chain_graph(2, 2), **options}).fit([[0, 1], [1, 1]], **fit)
 
 
 def test_masked_values_are_missing():

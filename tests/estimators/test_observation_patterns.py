@@ -112,7 +112,10 @@ def test_labels_files_and_one_mask_for_all(tmp_path):
         (lambda: mrf().fit(X, outputs=OUTPUTS.astype(int)), "outputs: expected a bool array .* of dtype int64"),
         (lambda: mrf().fit(X, outputs=np.zeros(6, bool)), "outputs: expected at least one output .* none in sample 0"),
         (lambda: mrf().fit(X, outputs=X < 0), "outputs: expected at least one output whose value is known"),
-        (lambda: mrf().fit(counts=np.ones([2] * 6), outputs=OUTPUTS), "X: expected samples, got nothing; counts="),
+        (
+            lambda: mrf().fit(counts=np.ones([2] * 6), outputs=OUTPUTS),
+            "counts: expected None where outputs are predicted",
+        ),
         (lambda: mrf(method="pseudo").fit(X, outputs=OUTPUTS), "method: expected 'ml' where outputs are predicted"),
         (lambda: mrf("f1", decoder="map").fit(X, outputs=OUTPUTS), "decoder: expected one with a differentiable"),
         (lambda: mrf("mse", gradient="envelope").fit(X, outputs=OUTPUTS), "gradient: expected a rule for loss 'ucl'"),

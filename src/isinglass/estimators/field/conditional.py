@@ -8,7 +8,7 @@ predicted (Stoyanov, Ropson and Eisner 2011, section 3).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,8 +63,14 @@ def _require_outputs(mask: Mask, what: str, remedy: str) -> None:
         raise InputError("outputs", f"at least one {what} in each sample", f"none in sample {np.argmax(empty)}", remedy)
 
 
-def require_outputs(mrf: Any, outputs: Any) -> None:
-    """Refuse a loss, or stages, without anything to predict."""
+def require_outputs(mrf: Any, counts: Any, outputs: Any) -> None:
+    """Refuse a loss, or stages, without anything to predict; and what has no use where something is predicted."""
+    if counts is not None and outputs is not None:
+        raise InputError("counts", "None where outputs are predicted", type(counts).__name__, "give samples, X=")
+    stages = mrf.stages if isinstance(mrf.stages, list | tuple) else ()
+    for i, stage in enumerate(stages):
+        for name in {"graph", "tied", "edges"} & (set(stage) if isinstance(stage, Mapping) else set()):
+            raise InputError(f"stages[{i}]", "parameters of training, which leave the model as it is", repr(name))
     for name in ("loss", "stages"):
         given = getattr(mrf, name)
         if given is not None and outputs is None:
@@ -82,8 +88,8 @@ def conditional_choices(mrf: Any, penalties: Penalties, algorithm: Algorithm) ->
     if not algorithm.splits:
         expected, remedy = "no options that are arrays over factors, where outputs are predicted", "give numbers"
         raise InputError("inference", expected, f"{algorithm.name!r} with some", remedy)
-    if penalties.virtual:
-        raise InputError("prior", "'gaussian' or 'laplace' where outputs are predicted", "'dirichlet'")
+    if penalties.virtual or penalties.groups:
+        raise InputError("prior", "'gaussian' or 'laplace' where outputs are predicted", f"{mrf.prior!r:.40}")
     given = losses.make("cl" if mrf.loss is None else mrf.loss)
     decoder = decoder_for(mrf.decoder, given)
     loss = given.for_decoder(decoder)

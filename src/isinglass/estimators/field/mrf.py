@@ -19,7 +19,7 @@ from isinglass.estimators.field.conditional import (
 from isinglass.estimators.field.problem import MarkovChoices, MarkovProblem, used_terms
 from isinglass.estimators.field.saved import graph_arrays, names_contents, saved_categories, saved_graph, saved_zeros
 from isinglass.estimators.field.statistics import Statistics
-from isinglass.estimators.field.steps import for_groups, is_default, optimizer_for
+from isinglass.estimators.field.steps import for_groups, is_default, optimizer_for, refuse_unused
 from isinglass.estimators.parameters import (
     Callback,
     Checkpoint,
@@ -46,7 +46,7 @@ from isinglass.learning.markov.likelihood.maximum import random_start
 from isinglass.learning.markov.objective import with_zeros
 from isinglass.learning.markov.priors import Penalties, Prior, make_prior
 from isinglass.learning.markov.statistics.support import vanishing_cells
-from isinglass.learning.optimizers import make_optimizer
+from isinglass.learning.optimizers import OwlQn, make_optimizer
 from isinglass.learning.training.checks import example_weights, positive_weights, refuse_spins, renamed
 from isinglass.learning.training.choices import Choices, GraphChoices, l2_of, training_choices
 from isinglass.learning.training.stages import Trained
@@ -200,7 +200,7 @@ class MRF(Statistics):
         self
         """
         self._predicts = outputs is not None
-        require_outputs(self, outputs)
+        require_outputs(self, counts, outputs)
         self._structure = self._structure_for(X, sample_weight)
         return self._train(X, sample_weight, counts, outputs)
 
@@ -262,6 +262,7 @@ class MRF(Statistics):
         if self.loss is not None or getattr(self, "_predicts", False):
             return conditional_choices(self, penalties, self._algorithm())
         method = make_method(self.method)
+        refuse_unused(self, method)
         chosen = training_choices(self, method.loss, penalties.l1)
         optimizer = optimizer_for(self, method, chosen.optimizer, penalties)
         made = MarkovChoices(
@@ -285,7 +286,11 @@ class MRF(Statistics):
             return Penalties(l2=l2)
         if l2:
             raise InputError("l2", "0 if a prior is given", f"{self.l2!r}", "leave out one of them")
-        return make_prior(self.prior).penalties()
+        made = make_prior(self.prior).penalties()
+        if made.l1 and isinstance(self.optimizer, OwlQn):
+            remedy = "leave out the prior, or name the optimizer: 'lbfgs'"
+            raise InputError("prior", "None with an optimizer that has an l1 of its own", f"{self.prior!r:.40}", remedy)
+        return made
 
     def _problem(
         self, chosen: Choices, X: Any, sample_weight: Any, counts: Any, outputs: Any = None
@@ -392,6 +397,8 @@ class MRF(Statistics):
         if not isinstance(graph, Model):
             expected = "a FactorGraph, or a Model"
             raise InputError("graph", expected, type(graph).__name__, "such as ig.grid_graph(8, 8, 2)")
+        if flag(self.tied, "tied"):
+            raise InputError("tied", "False for a model, which says itself what is tied", "True", "give its table_ids")
         return graph
 
     def _given(self) -> Any:

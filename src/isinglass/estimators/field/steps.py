@@ -6,12 +6,23 @@ from dataclasses import replace
 from typing import Any
 
 from isinglass.errors import InputError
+from isinglass.gradients import rule
 from isinglass.learning.markov import Method
 from isinglass.learning.markov.priors import Penalties, parameter_groups
 from isinglass.learning.optimizers import FixedPoint, Optimizer, Proximal, Sgd, make_optimizer
 from isinglass.learning.optimizers.stochastic.minibatch import MiniBatch
 from isinglass.learning.training.choices import AUTOMATIC
 from isinglass.models import Model
+
+
+def refuse_unused(mrf: Any, method: Method) -> None:
+    """Refuse options that a method would not look at."""
+    if not method.facts.log_z and rule(mrf.gradient).name != "envelope":
+        expected = f"the default for method={method.name!r}, which differentiates no inference"
+        raise InputError("gradient", expected, f"{mrf.gradient!r:.40}", "leave it out")
+    if method.facts.sampled and isinstance(mrf.optimizer, str) and mrf.tol != type(mrf).tol:
+        expected = f"the default for method={method.name!r}, which makes max_iter steps"
+        raise InputError("tol", expected, f"{mrf.tol!r:.40}", "leave it out")
 
 
 def optimizer_for(mrf: Any, method: Method, given: Optimizer[Any], penalties: Penalties) -> Optimizer[Any]:
