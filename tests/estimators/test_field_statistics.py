@@ -16,6 +16,7 @@ import isinglass as ig
 from isinglass.learning.markov.samples import Samples
 from isinglass.learning.markov.statistics.information import covariance, features
 from isinglass.learning.markov.statistics.support import vanishing_cells
+from isinglass.learning.optimizers import OwlQn
 from isinglass.models import IndicatorTerm, Model, table_model
 
 DATA = Path(os.environ.get("ISINGLASS_DATA", "none")) / "contingency" / "contingency.npz"
@@ -247,6 +248,31 @@ def test_criteria_by_hand():
 def test_wrong_questions_are_named(call, words):
     with pytest.raises(ig.InputError, match=words):
         call(fitted(np.array([[43, 9], [44, 4]]), [(0, 1)]))
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        *(({"l2": 1e-12}, "l2"), ({"prior": "dirichlet", "method": "ipf"}, "prior"), ({"prior": "group"}, "prior")),
+        *(({"method": method}, "method") for method in ("cd", "composite", "piecewise", "pseudo", "pmm")),
+        *(({"inference": "trw"}, "inference"), ({"optimizer": OwlQn(l1=1e-9)}, "optimizer")),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::isinglass.ConvergenceWarning")
+def test_fits_that_are_not_maximum_likelihood_are_not_tested(options, name):
+    graph = ig.FactorGraph([4, 4, 2], pairs(3))
+    one, other = (ig.MRF(graph, **given, max_iter=3).fit(counts=np.array(HAIR)) for given in (options, {}))
+    for call in (
+        one.goodness_of_fit,
+        one.aic,
+        one.bic,
+        one.summary,
+        lambda: one.compare(other),
+        lambda: other.compare(one),
+    ):
+        with pytest.raises(ig.InputError, match=f"^{name}: expected maximum likelihood"):
+            call()
+    assert one.deviance() > 0
 
 
 def test_a_large_model_needs_no_table():

@@ -314,7 +314,7 @@ class MRF(Statistics):
         if chosen.method.facts.update:  # its tolerance is that of expectations over one sample
             scaled = make_optimizer(chosen.optimizer, scale=float(samples.weights.sum()))
             chosen = replace(chosen, optimizer=scaled)
-        if chosen.method.facts.extended and not chosen.virtual:
+        if chosen.method.facts.likelihood and not chosen.virtual:
             lost = vanishing_cells(self._forbidding(model), samples)
             known = np.zeros((0, lost.shape[1]), np.int64) if self.impossible_ is None else self.impossible_
             self.impossible_ = np.concatenate([known, lost]) if len(lost) else self.impossible_

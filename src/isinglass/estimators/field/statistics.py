@@ -66,6 +66,7 @@ class Statistics(Queries):
     """Fit, degrees of freedom and standard errors of a Markov random field."""
 
     method: Any
+    inference: Any
     prior: Any
     tied: bool
     zeros_: tuple[Mask, ...] | None
@@ -121,11 +122,13 @@ class Statistics(Queries):
 
     def aic(self, X: Any = None, sample_weight: Any = None) -> float:
         """Return Akaike's criterion, -2 log-likelihood + 2 free parameters."""
+        self._require_maximum_likelihood("aic")
         samples, scores = self._scored(X, sample_weight)
         return float(-2 * (samples.weights * scores).sum() + 2 * self.free_parameters())
 
     def bic(self, X: Any = None, sample_weight: Any = None) -> float:
         """Return the Bayesian criterion of Schwarz, -2 log-likelihood + free parameters times log of the samples."""
+        self._require_maximum_likelihood("bic")
         samples, scores = self._scored(X, sample_weight)
         total = float(samples.weights.sum())
         return float(-2 * (samples.weights * scores).sum() + self.free_parameters() * math.log(total))
@@ -144,6 +147,7 @@ class Statistics(Queries):
         >>> round(test.g2, 3), test.df, round(test.p_g2, 3)
         (1.825, 1, 0.177)
         """
+        self._require_maximum_likelihood("goodness_of_fit")
         return _test(self.deviance(), self.pearson(), self._freedom())
 
     def compare(self, larger: Statistics) -> FitTest:
@@ -158,6 +162,8 @@ class Statistics(Queries):
         if not isinstance(larger, Statistics):
             raise InputError("larger", "a fitted MRF", type(larger).__name__)
         larger._require_fitted()
+        for model in (self, larger):
+            model._require_maximum_likelihood("compare")
         _require_nested(self._model().graph, larger._model().graph)
         mine, samples = self.potentials_, self._data(None, None)
         other = larger._data(None, None)
@@ -276,15 +282,31 @@ class Statistics(Queries):
         self._require_fitted()
         if kind not in KINDS:
             raise InputError("kind", " or ".join(map(repr, KINDS)), repr(kind))
-        method = make_method(self.method)
-        if not method.facts.log_z or not method.facts.consistent or self.l2 or self.prior is not None:
-            got = f"method={method.name!r}" + (" with a prior" if self.l2 or self.prior is not None else "")
-            raise InputError("method", "maximum likelihood, for standard errors", got, "use method='ml' or 'ipf'")
+        self._require_maximum_likelihood("standard errors")
         samples = self._data(None, None)
         matrix, information = self._information()
         if kind == "fisher":
             return information.inverse / samples.weights.sum(), information
         return sandwich(self.model_, self.theta_, samples, matrix, information.inverse), information
+
+    def _require_maximum_likelihood(self, purpose: str) -> None:
+        """Refuse a fit whose statistics have not the distributions of maximum likelihood."""
+        self._require_fitted()
+        exact, penalties = (
+            self._algorithm().facts.exact,
+            (getattr(self.optimizer, name, 0) for name in ("l1", "groups")),
+        )
+        against = {
+            "method": not make_method(self.method).facts.likelihood,
+            "l2": self.l2,
+            "prior": self.prior is not None,
+            "optimizer": any(np.any(penalty) for penalty in penalties),
+            "inference": not (exact == "always" or (exact == "forests" and self.model_.graph.is_forest)),
+            "outputs": getattr(self, "_predicts", False),
+        }
+        for name in (name for name, wrong in against.items() if wrong):
+            got, remedy = f"{getattr(self, name, 'a mask')!r:.40}", "fit with method='ml' or 'ipf', without a penalty"
+            raise InputError(name, f"maximum likelihood, for {purpose}", got, remedy)
 
     def _information(self) -> tuple[FloatArray, Information]:
         matrix = covariance(self.model_, self.theta_, self.zeros_)
@@ -294,7 +316,7 @@ class Statistics(Queries):
         """Name an entry of a table that no sample shows and that has no hard zero; nothing, if there is none."""
         known, graph = self._samples_, self._model().graph
         plain = self.zeros_ is None and self.prior is None and not self.l2
-        plain = plain and (self.impossible_ is None or not make_method(self.method).facts.extended)
+        plain = plain and (self.impossible_ is None or not make_method(self.method).facts.likelihood)
         if not plain or known is None or not known.whole.all() or not self.model_.is_table_model or self.tied:
             return ""
         data = Observations(known.states, known.weights, graph.cards)

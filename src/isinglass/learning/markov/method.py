@@ -45,8 +45,9 @@ class MethodFacts:
         Whether it goes with l2.
     virtual : bool
         Whether it goes with a Dirichlet prior.
-    extended : bool
-        Whether cells that lose their mass at a maximum at infinity are looked for beforehand.
+    likelihood : bool
+        Whether it maximises the likelihood itself: only then do tests and standard errors hold, and cells that lose
+        their mass at a maximum at infinity are looked for beforehand.
     update : bool
         Whether it has an update of its own, and so no use for an optimizer.
     sampled : bool
@@ -64,7 +65,7 @@ class MethodFacts:
     tables: bool = False
     penalised: bool = True
     virtual: bool = True
-    extended: bool = False
+    likelihood: bool = False
     update: bool = False
     sampled: bool = False
     note: str = ""

@@ -78,6 +78,7 @@ class ClosedForm(Method):
         constants=False,
         tables=True,
         penalised=False,
+        likelihood=True,
         update=True,
         note="exact, in one step; only for chordal graphs with a factor for each maximal clique",
     )

@@ -104,6 +104,7 @@ class ExpectationMaximisation(Method):
         "E: n = E[counts | x; theta], M: raise n . phi - N log Z",
         consistent=True,
         missing=True,
+        likelihood=True,
         update=True,
         note="the likelihood never falls; a local maximum where values are missing",
     )

@@ -97,7 +97,7 @@ class ProportionalFitting(Method):
         convex=True,
         tables=True,
         penalised=False,
-        extended=True,
+        likelihood=True,
         update=True,
         note="exact; one sweep on chordal graphs with a factor for each maximal clique",
     )

@@ -123,6 +123,7 @@ class MaximumLikelihood(Method):
         consistent=True,
         convex=True,
         missing=True,
+        likelihood=True,
         note="a surrogate where inference is approximate; not convex where values are missing",
     )
 

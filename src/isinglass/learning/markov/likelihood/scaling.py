@@ -172,7 +172,7 @@ class IterativeScaling(Method):
         consistent=True,
         convex=True,
         penalised=False,
-        extended=True,
+        likelihood=True,
         update=True,
         note="exact, for any features; slow: 'ml' takes far fewer inferences",
     )
