@@ -93,6 +93,7 @@ def test_the_exact_distribution_gives_the_parameters_back(method):
 
 
 @pytest.mark.parametrize("structural", [False, True])
+@pytest.mark.filterwarnings("ignore:.*likelihood has no maximum")
 def test_scaling_keeps_cells_that_were_not_seen_but_can_be(structural):
     """Only entries of the model's own tables become hard zeros, not all empty cells, where some cell is forbidden."""
     table = np.array([[4.0, 0.0, 2.0], [1.0, 3.0, 0.0], [0.0, 0.0, 0.0]])
@@ -173,6 +174,7 @@ def test_em_with_a_hidden_variable_leaves_the_saddle_point():
     assert ig.MRF(star).fit(X).score(X) > alone.score(X[:, 1:]) + 0.1  # gradients leave it, too
 
 
+@pytest.mark.filterwarnings("ignore:.*likelihood has no maximum")
 def test_entries_that_no_sample_shows_are_hard_zeros():
     table = np.array([[[5, 0], [3, 2]], [[0, 0], [4, 1]]])
     graph = ig.FactorGraph([2, 2, 2], [(0, 1), (1, 2), (0, 2)])
@@ -303,6 +305,7 @@ def test_training_goes_on_from_a_checkpoint(tmp_path):
     assert again.n_iter_ == whole.n_iter_
 
 
+@pytest.mark.filterwarnings("ignore:.*likelihood has no maximum")
 def test_zeros_and_labels_are_kept_in_files(tmp_path):
     table = np.array([[np.nan, 10.0, 0.0], [5, np.nan, 15], [8, 12, np.nan]])
     mrf = ig.MRF(ig.FactorGraph([3, 3], [(0,), (1,)]), method="ipf").fit(counts=table)

@@ -128,6 +128,10 @@ class Estimator(RemovedOptions, BaseEstimator):  # type: ignore[misc]
     def _keep(self, stage: Any, trained: Trained) -> None:
         """Set what was learned, beside `theta_`; `stage` is the estimator of the stage that training ended in."""
 
+    def _judged(self, found: OptimResult) -> OptimResult:
+        """Return the result of training, with what an estimator knows of the existence of a minimum."""
+        return found
+
     def _contents(self) -> tuple[dict[str, Any], Mapping[str, ArrayLike]]:
         """Return what a file holds beside parameters, `theta_` and the history: metadata (JSON) and arrays."""
         return {}, {}
@@ -183,13 +187,15 @@ class Estimator(RemovedOptions, BaseEstimator):  # type: ignore[misc]
             trained = train_stages(stages, problems, before)
         self._set_result(trained.found)
         self._keep(stages[trained.stage], trained)
+        found = self._judged(trained.found)
+        self.converged_, self.message_ = found.converged, found.message
         remedy = SAMPLED if problems[trained.stage].sampled else self._remedy
-        stopped = warning_of(trained.found, self._where(trained.stage), remedy)
+        stopped = warning_of(found, self._where(trained.stage), remedy)
         if trained.problem.chosen.remark is not None:
             warnings.warn(trained.problem.chosen.remark, UserWarning, stacklevel=3)
         for text in (stopped, doubt_of(trained.found, trained.problem.chosen.loss)):
             if text is not None:
-                warn_of_convergence(text, stacklevel=4)
+                warn_of_convergence(text, stacklevel=3)  # where `fit` is called
         return self
 
     def _set_result(self, found: OptimResult) -> None:

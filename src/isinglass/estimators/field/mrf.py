@@ -16,10 +16,10 @@ from isinglass.estimators.field.conditional import (
     conditional_problem,
     require_outputs,
 )
-from isinglass.estimators.field.problem import MarkovChoices, MarkovProblem, used_terms
+from isinglass.estimators.field.problem import MarkovChoices, MarkovProblem, is_exact, used_terms
 from isinglass.estimators.field.saved import graph_arrays, names_contents, saved_categories, saved_graph, saved_zeros
 from isinglass.estimators.field.statistics import Statistics
-from isinglass.estimators.field.steps import for_groups, is_default, optimizer_for, refuse_unused
+from isinglass.estimators.field.steps import for_groups, is_default, optimizer_for, refuse_unused, unpenalised
 from isinglass.estimators.parameters import (
     Callback,
     Checkpoint,
@@ -45,11 +45,12 @@ from isinglass.learning.markov.frames import frame_graph, is_frame, refuse_weigh
 from isinglass.learning.markov.likelihood.maximum import random_start
 from isinglass.learning.markov.objective import with_zeros
 from isinglass.learning.markov.priors import Penalties, Prior, make_prior
-from isinglass.learning.markov.statistics.support import vanishing_cells
+from isinglass.learning.markov.statistics.support import MOST_CELLS, existence
 from isinglass.learning.optimizers import OwlQn, make_optimizer
+from isinglass.learning.optimizers.base import OptimResult
 from isinglass.learning.training.checks import example_weights, positive_weights, refuse_spins, renamed
 from isinglass.learning.training.choices import Choices, GraphChoices, l2_of, training_choices
-from isinglass.learning.training.stages import Trained
+from isinglass.learning.training.stages import ENDS_ALL, Trained
 from isinglass.losses import Likelihood
 from isinglass.models import Model, ModelFamily, table_model
 from isinglass.models.constant import forbidding
@@ -122,13 +123,17 @@ class MRF(Statistics):
     feature_names_in_ : array (variables,)
         The names of the variables, if they have some.
     potentials_ : Potentials
-        The fitted model. With "closed-form", "ipf" and "scaling" an entry that occurs in no sample is a hard zero.
+        The fitted model. Where the exact likelihood has no maximum, because the mean of the features lies on the
+        boundary of their polytope, this is its limit: the extended maximum likelihood estimate, with hard zeros where
+        probabilities vanish (Fienberg and Rinaldo 2012). `converged_` is then False, and `message_` names a direction
+        along which the likelihood grows without end. Decided by linear programs for "ml", "closed-form", "ipf", "em"
+        and "scaling" without missing values, in tables of at most 20,000 cells; else `message_` says that it was not.
     parameters_ : dict of str to array
     model_ : Model
         The model, which maps parameters to potentials.
     impossible_ : int array (cells, variables) or None
-        Joint states of probability zero: structural zeros, and those that "ipf" and "scaling" find because the maximum
-        of the likelihood lies at infinity (in tables of at most 2,048 cells).
+        Joint states of probability zero that no hard zero of a table makes so: structural zeros, and those that lose
+        their mass where the likelihood has no maximum.
     categories_ : list or None
         The labels of the states of each variable, if they are strings.
     terms_ : TermCounts or None
@@ -199,7 +204,7 @@ class MRF(Statistics):
         -------
         self
         """
-        self._predicts = outputs is not None
+        self._predicts, self._existence = outputs is not None, None
         require_outputs(self, counts, outputs)
         self._structure = self._structure_for(X, sample_weight)
         return self._train(X, sample_weight, counts, outputs)
@@ -314,20 +319,56 @@ class MRF(Statistics):
         if chosen.method.facts.update:  # its tolerance is that of expectations over one sample
             scaled = make_optimizer(chosen.optimizer, scale=float(samples.weights.sum()))
             chosen = replace(chosen, optimizer=scaled)
-        if chosen.method.facts.likelihood and not chosen.virtual:
-            lost = vanishing_cells(self._forbidding(model), samples)
-            known = np.zeros((0, lost.shape[1]), np.int64) if self.impossible_ is None else self.impossible_
-            self.impossible_ = np.concatenate([known, lost]) if len(lost) else self.impossible_
         if chosen.groups:
             chosen = replace(chosen, optimizer=for_groups(model, chosen.groups, self.tol, self.max_iter))
         problem = MarkovProblem(chosen, self._forbidding(model), samples)
         chosen.method.check(problem.task())
+        problem = self._with_existence(problem, model)
         if chosen.method.facts.sampled and is_default(self):
             steps = chosen.method.default_optimizer(self.max_iter, problem.task())
             problem = problem.with_choices(replace(chosen, optimizer=steps))
         terms = chosen.method.terms(problem.objective())
         self.terms_ = None if terms is None else used_terms(terms)
         return problem
+
+    def _with_existence(self, problem: MarkovProblem, model: Model) -> MarkovProblem:
+        """Find out whether the exact likelihood has a maximum; if not, forbid what has no mass at its limit."""
+        chosen, samples, free = problem.chosen, problem.samples, unpenalised(problem.chosen, problem.size)
+        exact = chosen.method.facts.likelihood and is_exact(chosen.algorithm, problem.model.graph)
+        if not (exact and samples.whole.all() and free.any()):
+            return problem
+        problem = replace(problem, chosen=replace(chosen, extended=bool(free.all())))
+        self._existence = existence(problem.model, samples, free)
+        lost = self._existence.cells
+        if problem.chosen.extended:  # most of them are hard zeros of tables
+            zeros = problem.objective().unseen()  # type: ignore[attr-defined]
+            shown = with_zeros(problem.model.potentials(np.zeros(problem.size)), zeros)
+            lost = lost[np.isfinite(shown.log_score(lost))]
+        if not len(lost) or not chosen.method.facts.constants:
+            return problem
+        self.impossible_ = lost if self.impossible_ is None else np.concatenate([self.impossible_, lost])
+        return MarkovProblem(problem.chosen, self._forbidding(model), samples)
+
+    def _judged(self, found: OptimResult) -> OptimResult:
+        """Say that the likelihood has no maximum, or that this was not decided."""
+        known = self._existence
+        if known is None or found.message.startswith(ENDS_ALL):
+            return found
+        seen = self._never_seen() if self.zeros_ is not None else ""
+        if not seen and not len(known.cells):
+            open_ = f"; not decided whether the likelihood has a maximum: more than {MOST_CELLS} joint states"
+            return found if known.decided else replace(found, message=found.message + open_)
+        labels = self._parameter_names() if known.direction and not isinstance(known.direction[0][0], tuple) else []
+        ways = [
+            f"{labels[c] if isinstance(c, int) else self._configuration(*c)} ({value:+.3g})"
+            for c, value in known.direction[:3]
+        ]
+        text = "the likelihood has no maximum: " + (f"no sample shows {seen}, and " if seen else "")
+        text += f"it grows without end along {', '.join(ways or [f'{seen} (-1)'])}"
+        text += ", ..." if len(known.direction) > 3 else ""
+        text += f", where {len(known.cells)} joint states lose all their probability" if len(known.cells) else ""
+        text += "; potentials_ is its limit. Use l2 or a prior for finite parameters"
+        return replace(found, converged=False, message=text if found.converged else f"{found.message}; {text}")
 
     def _start(self, problem: Any, before: Any, stage: int) -> FloatArray:
         start = super()._start(problem, before, stage)

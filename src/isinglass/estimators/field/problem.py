@@ -10,6 +10,7 @@ import numpy as np
 
 from isinglass.errors import InputError
 from isinglass.gradients import GradientRule
+from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference import Algorithm
 from isinglass.learning.markov import MarkovObjective, Method, Samples, Task, TermCounts
 from isinglass.learning.training.choices import Choices
@@ -28,6 +29,7 @@ class MarkovChoices(Choices):
     rule: GradientRule
     virtual: float = 0.0
     groups: float = 0.0
+    extended: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,11 +82,18 @@ class MarkovProblem(TrainingProblem):
     def task(self) -> Task:
         """Return what is to be learned from what."""
         chosen = self.chosen
-        return Task(self.model, self.samples, chosen.algorithm, chosen.rule, chosen.l2, chosen.virtual, chosen.jobs)
+        penalties = chosen.l2, chosen.virtual
+        return Task(self.model, self.samples, chosen.algorithm, chosen.rule, *penalties, chosen.jobs, chosen.extended)
 
     @cached_property
     def _objective(self) -> MarkovObjective:
         return self.chosen.method.objective(self.task())
+
+
+def is_exact(algorithm: Algorithm, graph: FactorGraph) -> bool:
+    """Tell whether an inference is exact on a graph."""
+    exact = algorithm.facts.exact
+    return exact == "always" or (exact == "forests" and graph.is_forest)
 
 
 def used_terms(found: TermCounts) -> TermCounts:

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from isinglass.errors import InputError, warn_of_convergence
+from isinglass.errors import InputError
+from isinglass.estimators.field.problem import is_exact
 from isinglass.estimators.field.queries import Queries
 from isinglass.estimators.field.summary import Row, Summary
 from isinglass.graph.factor_graph import FactorGraph
@@ -30,6 +31,7 @@ from isinglass.learning.markov.priors import make_prior
 from isinglass.learning.markov.priors.bayesian_fitting import BayesianFitting
 from isinglass.learning.markov.priors.hyper_dirichlet import HyperDirichlet
 from isinglass.learning.markov.statistics.information import Information, contrasts, covariance, rounded, sandwich
+from isinglass.learning.markov.statistics.support import Existence
 from isinglass.learning.structure.learner import Observations
 from isinglass.learning.training.checks import example_weights
 from isinglass.models import Model
@@ -72,6 +74,7 @@ class Statistics(Queries):
     zeros_: tuple[Mask, ...] | None
     impossible_: IntArray | None
     _samples_: Samples | None
+    _existence: Existence | None  # of a maximum of the likelihood, where it was asked for
 
     def _model(self) -> Model:
         raise NotImplementedError
@@ -107,17 +110,8 @@ class Statistics(Queries):
         """Return the residual degrees of freedom: possible cells, less one, less free parameters.
 
         Cells of probability zero do not count: structural zeros, and cells whose estimated probability is zero.
-        Gradient methods ("ml") do not find the latter, but warn if an entry of a table never occurs.
         """
-        return self._freedom()
-
-    def _freedom(self) -> int:
-        """Return the degrees of freedom; a warning names the line that called the caller."""
         self._require_fitted()
-        if empty := self._never_seen():
-            text = f"no sample shows {empty}, so that the maximum of the likelihood lies at infinity; degrees of "
-            text += "freedom and standard errors are those without hard zeros; method='ipf' finds these"
-            warn_of_convergence(text, stacklevel=3)
         return self._cells() - 1 - self.free_parameters()
 
     def aic(self, X: Any = None, sample_weight: Any = None) -> float:
@@ -148,7 +142,7 @@ class Statistics(Queries):
         (1.825, 1, 0.177)
         """
         self._require_maximum_likelihood("goodness_of_fit")
-        return _test(self.deviance(), self.pearson(), self._freedom())
+        return _test(self.deviance(), self.pearson(), self.degrees_of_freedom())
 
     def compare(self, larger: Statistics) -> FitTest:
         """Test this model against a larger one of the same variables, fitted to the same samples.
@@ -171,7 +165,7 @@ class Statistics(Queries):
         if not same or not np.allclose(samples.weights, other.weights):
             raise InputError("larger", "a model that was fitted to the same samples", "other samples")
         x2 = float(samples.weights.sum()) * _chi_squared(mine, larger.potentials_)
-        df = self._freedom() - larger._freedom()
+        df = self.degrees_of_freedom() - larger.degrees_of_freedom()
         g2 = self.deviance() - larger.deviance()
         if df < 0 or (df == 0 and g2 < -1e-3):
             got = f"one with {-df} fewer free parameters" if df else "one that fits worse with as many free parameters"
@@ -245,7 +239,7 @@ class Statistics(Queries):
             log_likelihood=float((samples.weights * scores).sum()),
             deviance=self.deviance(),
             pearson=self.pearson(),
-            degrees_of_freedom=self._freedom(),
+            degrees_of_freedom=self.degrees_of_freedom(),
             free_parameters=self.free_parameters(),
             aic=self.aic(),
             bic=self.bic(),
@@ -258,13 +252,15 @@ class Statistics(Queries):
         if self.model_.is_table_model:
             found, functions = contrasts(self.model_)
             return [self._configuration(scope, states) for scope, states in found], functions
-        every = np.eye(self.model_.size)
-        labels = [
+        return self._parameter_names(), np.eye(self.model_.size)
+
+    def _parameter_names(self) -> list[str]:
+        """Return the name of each parameter."""
+        return [
             f"{name}{list(place)}" if shape else name
             for name, shape in self.model_.parameters.items()
             for place in np.ndindex(*shape)
         ]
-        return labels, every
 
     def _configuration(self, scope: Sequence[int], states: Sequence[int]) -> str:
         """Say which variables are in which states, by names where there are some."""
@@ -292,16 +288,13 @@ class Statistics(Queries):
     def _require_maximum_likelihood(self, purpose: str) -> None:
         """Refuse a fit whose statistics have not the distributions of maximum likelihood."""
         self._require_fitted()
-        exact, penalties = (
-            self._algorithm().facts.exact,
-            (getattr(self.optimizer, name, 0) for name in ("l1", "groups")),
-        )
+        penalties = (getattr(self.optimizer, name, 0) for name in ("l1", "groups"))
         against = {
             "method": not make_method(self.method).facts.likelihood,
             "l2": self.l2,
             "prior": self.prior is not None,
             "optimizer": any(np.any(penalty) for penalty in penalties),
-            "inference": not (exact == "always" or (exact == "forests" and self.model_.graph.is_forest)),
+            "inference": not is_exact(self._algorithm(), self.model_.graph),
             "outputs": getattr(self, "_predicts", False),
         }
         for name in (name for name, wrong in against.items() if wrong):
@@ -313,13 +306,9 @@ class Statistics(Queries):
         return matrix, Information.of(matrix)
 
     def _never_seen(self) -> str:
-        """Name an entry of a table that no sample shows and that has no hard zero; nothing, if there is none."""
-        known, graph = self._samples_, self._model().graph
-        plain = self.zeros_ is None and self.prior is None and not self.l2
-        plain = plain and (self.impossible_ is None or not make_method(self.method).facts.likelihood)
-        if not plain or known is None or not known.whole.all() or not self.model_.is_table_model or self.tied:
-            return ""
-        data = Observations(known.states, known.weights, graph.cards)
+        """Name an entry of a table that no sample shows; nothing, if there is none."""
+        graph, samples = self._model().graph, self._data(None, None)
+        data = Observations(samples.states, samples.weights, graph.cards)
         for scope in sorted(graph.scopes, key=len):
             empty = np.argwhere((data.counts(scope) == 0) & self._possible(scope))
             if len(empty):

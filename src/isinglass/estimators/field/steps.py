@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from isinglass.errors import InputError
+from isinglass.estimators.field.problem import MarkovChoices
 from isinglass.gradients import rule
 from isinglass.learning.markov import Method
 from isinglass.learning.markov.priors import Penalties, parameter_groups
@@ -13,6 +16,15 @@ from isinglass.learning.optimizers import FixedPoint, Optimizer, Proximal, Sgd, 
 from isinglass.learning.optimizers.stochastic.minibatch import MiniBatch
 from isinglass.learning.training.choices import AUTOMATIC
 from isinglass.models import Model
+from isinglass.typing import Mask
+
+
+def unpenalised(chosen: MarkovChoices, size: int) -> Mask:
+    """Tell which parameters have no penalty and no prior."""
+    chosen.optimizer.check(size)
+    groups, l1 = np.asarray(getattr(chosen.optimizer, "groups", ())), getattr(chosen.optimizer, "l1", 0.0)
+    free = np.broadcast_to(np.asarray(l1) == 0, size) & (not chosen.l2 and not chosen.virtual)
+    return np.asarray(free & (groups < 0) if groups.size else free)
 
 
 def refuse_unused(mrf: Any, method: Method) -> None:

@@ -44,6 +44,8 @@ class Task:
         How many virtual samples of the model with parameters zero count beside the samples: a conjugate prior.
     threads : int
         Of chains; they change no bit.
+    extended : bool
+        Whether entries of tables that no sample shows get probability zero, as at the maximum of the exact likelihood.
     """
 
     model: Model
@@ -53,6 +55,7 @@ class Task:
     l2: float | FloatArray = 0.0
     virtual: float = 0.0
     threads: int = 1
+    extended: bool = False
 
 
 class MarkovObjective(ABC):

@@ -43,6 +43,15 @@ class LikelihoodObjective(MarkovObjective):
             return found
         return found - self.log_z(self.clamped(potentials), self.partial.component_weights)
 
+    def unseen(self) -> tuple[Mask, ...] | None:
+        """Return which entries of tables with parameters no sample shows; None where there are none, or no tables."""
+        if not self.model.is_table_model:
+            return None
+        free = set(self.model.free_factors.tolist())
+        pairs = zip(self.model.graph.groups, self.seen, strict=True)
+        zeros = tuple(np.asarray(seen <= 0) & bool(free & set(group.factors.tolist())) for group, seen in pairs)
+        return zeros if any(zero.any() for zero in zeros) else None
+
     def complete(self, potentials: Potentials, counts: Groups) -> Evaluation:
         """Return log Z for all samples, less the score of given counts of table entries."""
         every = np.full(self.model.graph.n_components, self.weight)
@@ -129,7 +138,9 @@ class MaximumLikelihood(Method):
 
     def objective(self, task: Task) -> LikelihoodObjective:
         """Return minus the log-likelihood."""
-        return LikelihoodObjective(task)
+        made = LikelihoodObjective(task)
+        made.zeros = made.unseen() if task.extended else None
+        return made
 
     def start(self, objective: MarkovObjective, theta: FloatArray) -> FloatArray:
         """Leave the saddle point at zero, where variables are hidden."""

@@ -32,7 +32,7 @@ from isinglass.learning.markov.method import Method, MethodFacts, register
 from isinglass.learning.markov.objective import Groups, Task
 from isinglass.potentials import Potentials, sum_tables
 from isinglass.runtime.cached_property import cached_property
-from isinglass.typing import Array, FloatArray, Mask
+from isinglass.typing import Array, FloatArray
 
 KINDS = ("gis", "iis")
 STEP = 1e-20  # of the complex step
@@ -52,20 +52,12 @@ class ScalingObjective(LikelihoodObjective):
     def __init__(self, task: Task, kind: str) -> None:
         super().__init__(task)
         self.kind = kind
-        if self.model.is_table_model:
-            self.zeros = self._unseen()
+        self.zeros = self.unseen()
         self.target = np.asarray(self.model.transpose(self.seen), np.float64) / self.weight - self.least
         if not self.model.is_table_model and (self.target <= 1e-12 * np.abs(self.least + 1)).any():
             j = int(np.argmin(self.target))
             got = f"parameter {j}, whose feature has its least value in all of them"
             raise InputError("X", "samples that show every feature", got, "use a prior, or method='ml' with l2")
-
-    def _unseen(self) -> tuple[Mask, ...] | None:
-        """Return which entries of tables with parameters no sample shows; None where there are none."""
-        free = set(self.model.free_factors.tolist())
-        pairs = zip(self.model.graph.groups, self.seen, strict=True)
-        zeros = tuple(np.asarray(seen <= 0) & bool(free & set(group.factors.tolist())) for group, seen in pairs)
-        return zeros if any(zero.any() for zero in zeros) else None
 
     def update(self, theta: FloatArray) -> FloatArray:
         """Return the parameters after one step."""

@@ -20,10 +20,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array, vstack
 
 from isinglass.inference import Exact, infer
 from isinglass.learning.markov.objective import with_zeros
 from isinglass.learning.markov.samples import Samples
+from isinglass.losses.observed import table_strides
 from isinglass.models import Model
 from isinglass.models.canonical import Scope, canonical_tables
 from isinglass.potentials import Potentials, sum_tables
@@ -78,14 +80,21 @@ def features(model: Model, states: Array) -> FloatArray:
     >>> features(table_model(ig.FactorGraph([2], [(0,)])), np.array([[0], [1]])).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    constant = model.potentials(np.zeros(model.size))
-    free = [np.where(np.isfinite(tables), tables, 0.0) for tables in constant.groups]
-    found = np.zeros((len(states), model.size))
-    for j, unit in enumerate(np.eye(model.size)):
-        tables = model.potentials(unit).groups
-        moved = [np.where(np.isfinite(t), t, 0.0) - c for t, c in zip(tables, free, strict=True)]
-        found[:, j] = Potentials._build(model.graph, moved, constant.table_ids, {}).log_score(states)
-    return found
+    constant, columns = model.potentials(np.zeros(model.size)), []
+    for unit in np.eye(model.size):
+        pairs = zip(model.potentials(unit).groups, constant.groups, strict=True)
+        moved = [np.subtract(t, c, out=np.zeros_like(c), where=np.isfinite(c)).ravel() for t, c in pairs]
+        columns.append(csr_array(np.concatenate([np.zeros(0), *moved])[None]))
+    places, first = [np.zeros((len(states), 0), np.int64)], 0
+    for group, tables, ids in zip(model.graph.groups, constant.groups, constant.table_ids, strict=True):
+        inside = states[:, group.scopes] @ table_strides(group)
+        places.append(first + ids * group.table_size + inside)
+        first += tables.size
+    entries = np.concatenate(places, axis=1)
+    shape = len(states), first
+    ends = np.arange(len(states) + 1) * entries.shape[1]
+    shown = csr_array((np.ones(entries.size), entries.ravel(), ends), shape=shape)
+    return np.asarray((shown @ vstack(columns).T).toarray() if columns else np.zeros((len(states), 0)), np.float64)
 
 
 class Information(NamedTuple):
