@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from field_helpers import cells, exact_table, truth
 from numpy.testing import assert_allclose
+from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
 import isinglass as ig
@@ -289,3 +290,93 @@ def test_a_large_model_needs_no_table():
     mrf = ig.MRF(graph, method="ipf").fit(ig.sample(truth(graph, 0, 0.3), 2000, random_state=0))
     assert mrf.free_parameters() == 30 + 29
     assert mrf.degrees_of_freedom() == 2**30 - 1 - 59
+
+
+def has_a_maximum(f, seen, weights):
+    """Tell whether the mean of features is in the relative interior of their polytope: all cells can have weight."""
+    mean = weights @ f[seen] / weights.sum()
+    matrix = np.c_[np.r_[f.T, np.ones((1, len(f)))], np.r_[f.T.sum(axis=1), len(f)]]  # w = v + s, v >= 0; maximise s
+    found = linprog(-np.eye(len(f) + 1)[-1], A_eq=matrix, b_eq=np.r_[mean, 1], method="highs-ds")
+    assert found.status == 0
+    return -found.fun > 1e-8
+
+
+def existence_problem(kind, rng):
+    """Return a graph or model, options, data, and the features whose mean decides."""
+    if kind == "haberman":
+        table = rng.integers(1, 9, (2, 2, 2))
+        for corner in rng.choice(8, rng.integers(2, 4), replace=False):
+            table.flat[corner] = 0
+        graph, options = ig.FactorGraph([2] * 3, pairs(3)), {"method": str(rng.choice(["ml", "ipf", "scaling"]))}
+    else:
+        cards = rng.integers(2, 4, 4)
+        table = rng.poisson(rng.choice([0.3, 0.5, 1.0]), cards) + (np.arange(cards.prod()) == 0).reshape(cards)
+        graph = ig.FactorGraph(cards, [(0,), (1,), (2,), (3,), (0, 1), (1, 2), (2, 3), (0, 3)])
+        options = {"method": str(rng.choice(["ml", "ipf"]))}
+    if kind == "chordal":
+        graph = ig.FactorGraph(table.shape, [(0, 1), (1, 2, 3)])
+        options = {"method": "closed-form"}
+    x = cells(graph)
+    features_ = design(graph.cards, graph.scopes)[0][:, 1:]
+    if kind == "penalised":  # tables of pairs
+        options, features_ = (
+            {"prior": "group", "max_iter": 5000},
+            design(graph.cards, [(i,) for i in range(4)])[0][:, 1:],
+        )
+    if kind == "tied":  # one real feature for all pairs, and one for all variables
+        graph = ig.FactorGraph([3] * 4, [(i,) for i in range(4)] + [(0, 1), (1, 2), (2, 3)])
+        x, table = cells(graph), np.zeros([3] * 4)
+        np.add.at(table, tuple(rng.integers(0, 3, (rng.integers(1, 4), 4)).T), 1)
+        one, two = rng.normal(size=3).round(1), rng.normal(size=(3, 3)).round(1)
+        single = IndicatorTerm("one", one.reshape(-1, 1), (3,), table_ids=np.zeros(4, int))
+        double = IndicatorTerm("two", two.reshape(-1, 1), (3, 3), table_ids=np.zeros(3, int))
+        features_ = np.c_[one[x].sum(axis=1), sum(two[x[:, i], x[:, i + 1]] for i in range(3))]
+        graph, options = Model(graph, [[single], [double]]), {}
+    return graph, options, table, x, features_
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore:.*likelihood has no maximum")
+def test_fits_say_whether_the_likelihood_has_a_maximum():
+    """50 data sets on each side, labelled by another linear program; the extended estimate matches the moments, too."""
+    rng, left = np.random.default_rng(0), {True: 50, False: 50}
+    for kind in itertools.cycle(["haberman", "tied", "chordal", "penalised", "pairs"]):
+        graph, options, table, x, f = existence_problem(kind, rng)
+        seen = np.flatnonzero(table.ravel())
+        exists = has_a_maximum(f, seen, table.ravel()[seen])
+        if not left[exists]:
+            continue
+        left[exists] -= 1
+        mrf = ig.MRF(graph, **{"max_iter": 20000, **options}).fit(counts=table)
+        assert mrf.converged_ == exists, (kind, mrf.message_)
+        assert ("no maximum" in mrf.message_) != exists
+        if kind != "penalised":
+            p = exact_table(mrf.potentials_).ravel()[: len(x)]
+            assert_allclose(p @ f, table.ravel()[seen] @ f[seen] / table.sum(), atol=1e-4)
+        if not any(left.values()):
+            return
+
+
+@pytest.mark.long
+@needs_data
+@pytest.mark.filterwarnings("ignore:.*likelihood has no maximum")
+@pytest.mark.parametrize("name", [*NAMES, "Haberman"])
+def test_gradients_and_proportional_fitting_have_equal_statistics(name):
+    table = np.array([[[0, 4], [3, 5]], [[6, 2], [7, 0]]]) if name == "Haberman" else load(name)
+    one, two = (fitted(table, pairs(table.ndim), method=method, tol=1e-8) for method in ("ml", "ipf"))
+    assert (
+        one.degrees_of_freedom()
+        == two.degrees_of_freedom()
+        == {"Titanic": 10, "Haberman": 0}.get(name, two.degrees_of_freedom())
+    )
+    assert one.aic() == pytest.approx(two.aic(), abs=1e-5)
+    found = [[(row.estimate, row.error) for row in mrf.summary().rows] for mrf in (one, two)]
+    assert_allclose(found[0], found[1], atol=1e-3)
+    assert one.converged_ == two.converged_ == (name not in ("Titanic", "Haberman", "occupationalStatus"))
+
+
+def test_what_the_linear_program_does_not_decide_is_said():
+    X = np.random.default_rng(0).integers(0, 2, (30, 16))
+    mrf = ig.MRF(ig.FactorGraph([2] * 16, pairs(16)), max_iter=3, tol=1e9).fit(X)
+    assert mrf.converged_
+    assert "not decided whether the likelihood has a maximum: more than 20000 joint states" in mrf.message_
