@@ -102,3 +102,14 @@ def test_a_category_that_was_never_seen_is_told_where_it_counts() -> None:
 def test_columns_of_the_same_name_are_refused() -> None:
     with pytest.raises(InputError, match="X: expected columns with different names, got 'b' twice"):
         ig.MRF(edges=EDGES).fit(pd.DataFrame([["x", "p", "q"], ["y", "q", "p"]], columns=["a", "b", "b"]))
+
+
+def test_labels_are_decoded_to_themselves() -> None:
+    frame = pd.DataFrame({"a": ["x", "y", "x", None], "b": ["p", "q", "q", "p"], "c": list("uuvv")})
+    mrf = ig.MRF(edges=EDGES, l2=0.1).fit(frame)
+    filled = mrf.impute(frame)
+    assert mrf.decode(filled).tolist() == filled.to_numpy().tolist()
+    assert mrf.decode([[0, 1, -1]]).tolist() == [["x", "q", None]]
+    for states, got in ([[7, 0, 0]], "7 for variable 0"), ([0, 1], "shape"):
+        with pytest.raises(InputError, match=f"states: .*{got}"):
+            mrf.decode(states)

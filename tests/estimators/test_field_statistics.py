@@ -327,7 +327,8 @@ def existence_problem(kind, rng):
         graph = ig.FactorGraph([3] * 4, [(i,) for i in range(4)] + [(0, 1), (1, 2), (2, 3)])
         x, table = cells(graph), np.zeros([3] * 4)
         np.add.at(table, tuple(rng.integers(0, 3, (rng.integers(1, 4), 4)).T), 1)
-        one, two = rng.normal(size=3).round(1), rng.normal(size=(3, 3)).round(1)
+        digits = int(rng.integers(0, 2))
+        one, two = rng.normal(size=3).round(digits), rng.normal(size=(3, 3)).round(digits)
         single = IndicatorTerm("one", one.reshape(-1, 1), (3,), table_ids=np.zeros(4, int))
         double = IndicatorTerm("two", two.reshape(-1, 1), (3, 3), table_ids=np.zeros(3, int))
         features_ = np.c_[one[x].sum(axis=1), sum(two[x[:, i], x[:, i + 1]] for i in range(3))]

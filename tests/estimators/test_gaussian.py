@@ -394,3 +394,10 @@ def test_frames_with_columns_in_another_order_are_refused(tmp_path):
         with pytest.raises(ig.InputError, match="columns in the order of fit"):
             one.impute(frame[["c", "b", "a"]])
     assert ig.GaussianMRF().fit(frame.to_numpy()).feature_names_in_ is None
+
+
+@pytest.mark.parametrize("unit", [1e200, 1e-200])
+def test_units_that_overflow_are_named(unit):
+    X = unit * np.random.default_rng(0).normal(size=(20, 3))
+    with pytest.raises(ig.InputError, match="X: expected finite variances above 1e-308"):
+        ig.GaussianMRF().fit(X)

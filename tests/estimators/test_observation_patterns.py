@@ -134,3 +134,17 @@ def test_labels_files_and_one_mask_for_all(tmp_path):
 def test_wrong_input_is_answered_kindly(call, message):
     with pytest.raises(ig.InputError, match=message):
         call()
+
+
+@pytest.mark.filterwarnings("ignore::isinglass.ConvergenceWarning")
+@pytest.mark.parametrize("loss", ["viterbi", "perceptron"])
+def test_learning_by_map_learns_by_default(loss):
+    """Training by most probable assignments ends at zero by optimizers that find the minimum."""
+    rng = np.random.default_rng(0)
+    pair = ig.FactorGraph([2, 2], [(0,), (1,), (0, 1)])
+    states = np.repeat(rng.integers(0, 2, (60, 1)), 2, axis=1) ^ (rng.random((60, 2)) < 0.1)
+    fitted = ig.MRF(pair, loss=loss, decoder="map").fit(states, outputs=[False, True])
+    assert fitted.theta_.any()
+    assert (fitted.predict(np.c_[states[:, 0], -np.ones(60, int)])[:, 1] == states[:, 0]).all()
+    with pytest.raises(ig.InputError, match=r"outputs=mask.*without inputs this loss is least at zero"):
+        ig.MRF(pair, loss=loss).fit(states)

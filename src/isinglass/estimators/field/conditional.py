@@ -26,7 +26,7 @@ from isinglass.learning.markov import Copies, Samples
 from isinglass.learning.markov.data import Categories, decode, encode
 from isinglass.learning.markov.priors import Penalties
 from isinglass.learning.total import blocks
-from isinglass.learning.training.checks import example_weights, refuse_hidden, refuse_spins, renamed, variable_weights
+from isinglass.learning.training.checks import example_weights, refuse_spins, renamed, variable_weights
 from isinglass.learning.training.choices import GraphChoices, Penalty, decoder_for, training_choices
 from isinglass.learning.training.problem import Data, GraphProblem
 from isinglass.learning.training.stages import stages_of
@@ -75,6 +75,8 @@ def require_outputs(mrf: Any, counts: Any, outputs: Any) -> None:
         given = getattr(mrf, name)
         if given is not None and outputs is None:
             remedy = f"fit(X, outputs=mask), or leave out {name}="
+            if name == "loss" and losses.make(given).facts.optimizer == "averaged-perceptron":
+                remedy += "; without inputs this loss is least at zero parameters"
             raise InputError(
                 "outputs", f"a mask of the variables to predict, with {name}={given!r:.40}", "none", remedy
             )
@@ -152,10 +154,11 @@ def conditional_problem(
     states, categories = encode(X, model.graph)
     with renamed("Y", "X"):
         refuse_spins(states)
-        refuse_hidden(np.where(outputs_of(outputs, states), states, 0), chosen.optimizer)
     asked = outputs_of(outputs, states) & (states >= 0)
     _require_outputs(asked, "output whose value is known", "leave the sample out")
     inputs, labels = np.where(outputs_of(outputs, states), -1, states), np.where(asked, states, -1)
+    with renamed("Y", "X"):
+        chosen = chosen.for_labels(np.where(inputs < 0, labels, 0))
     sample = None if sample_weight is None else example_weights(sample_weight, len(states))
     if sample is not None and not sample.any():
         raise InputError("sample_weight", "a positive weight of at least one sample", "zeros alone")

@@ -84,9 +84,11 @@ class MRF(Statistics):
         The number of iterations of the inference; by default until its tolerance.
     gradient : str or GradientRule, default="envelope"
         How derivatives are propagated back through the inference.
-    optimizer : str or Optimizer, default="lbfgs"
-        Methods with their own updates ("closed-form", "ipf", "scaling", "em") ignore it. Methods that sample make
-        `max_iter` steps of "sgd", or of another minibatch optimizer; they have no test of convergence.
+    optimizer : str or Optimizer, default="auto"
+        "auto": "lbfgs", or with ``fit(X, outputs=mask)`` what suits the loss, such as "averaged-perceptron" for
+        "perceptron" and "viterbi"; see `GraphCRF`. Methods with their own updates ("closed-form", "ipf", "scaling",
+        "em") take no other. Methods that sample make `max_iter` steps of "sgd", or of another minibatch optimizer; they
+        have no test of convergence.
     l2 : float, default=0
         The squared penalty, added to the *sum* over samples. Without a penalty the optimal potential of a configuration
         that never occurs is minus infinity, and only the tolerance of the optimizer keeps it finite.
@@ -160,7 +162,7 @@ class MRF(Statistics):
     inference: InferenceLike = "exact"
     iterations: int | str | None = None
     gradient: GradientLike = "envelope"
-    optimizer: OptimizerLike = "lbfgs"
+    optimizer: OptimizerLike = "auto"
     l2: float = 0.0
     prior: str | Prior | None = None
     tied: bool = False
@@ -258,9 +260,11 @@ class MRF(Statistics):
         return draw(self.potentials_, n, Exact(), random_state=random_state)
 
     def decode(self, states: Any) -> Array:
-        """Convert states to the labels of the training data; numbers are returned as they are."""
+        """Convert states to the labels of the training data; numbers, and labels, are returned as they are."""
         self._require_fitted()
-        return decode(np.asarray(states), self.categories_)
+        known = self.categories_ if np.asarray(states).dtype.kind in "OUST" else None
+        with renamed("X", "states"):
+            return decode(encode(states, self.graph_, known, fitted=True)[0], self.categories_)
 
     def _choices(self) -> Choices:
         penalties = self._penalties()

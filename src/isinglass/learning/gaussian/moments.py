@@ -50,7 +50,8 @@ class Moments:
         share = weights / weights.sum()
         mean = share @ values
         far = values - mean
-        covariance = (far * share[:, None]).T @ far
+        with np.errstate(over="ignore", invalid="ignore"):  # refused below
+            covariance = (far * share[:, None]).T @ far
         constant = np.ptp(values[weights > 0], axis=0) == 0
         return cls(mean, covariance, float(weights.sum()))._checked("X", constant)
 
@@ -85,6 +86,11 @@ class Moments:
         return np.asarray(self.covariance / np.outer(scale, scale), np.float64)
 
     def _checked(self, argument: str, constant: Any) -> Moments:
+        variances = np.diag(self.covariance)
+        bad = ~np.isfinite(self.covariance).all(axis=1) | ((variances < np.finfo(float).tiny) & ~np.asarray(constant))
+        if bad.any():
+            got = f"{variances[np.argmax(bad)]:.3g} for variable {int(np.argmax(bad))}"
+            raise InputError(argument, "finite variances above 1e-308", got, "use other units")
         if np.any(constant):
             i = int(np.argmax(constant))
             raise InputError(argument, "variables that vary", f"variable {i}, which is constant", "leave it out")

@@ -87,10 +87,11 @@ def existence(model: Model, samples: Samples, free: Mask) -> Existence:
 
     seen = samples.states[: 3 * len(columns) + 10]
     with one_blas_thread():
-        rows = rows_of(seen)
+        some = np.random.default_rng(0).integers(0, graph.cards, (50, graph.n_variables))  # what was seen may be all 0
+        rows = rows_of(np.concatenate([seen, some]))
         scale = np.abs(rows).max(axis=0, initial=0.0)
         scale[scale == 0] = 1.0
-        null = _null_space(rows / scale)
+        null = _null_space(rows[: len(seen)] / scale)
     if not null.shape[1]:
         return Existence(True, none)
     if math.prod(graph.cards.tolist()) > MOST_CELLS:
