@@ -50,6 +50,27 @@ def test_the_column_of_weights_is_no_variable() -> None:
     assert counted.deviance() == pytest.approx(single.fit(people).deviance())
 
 
+def test_counts_are_no_variable() -> None:
+    cells = pd.DataFrame({"a": ["x", "x", "y", "y"], "b": ["p", "q", "p", "q"]})
+    named = ig.FactorGraph({"a": ["x", "y"], "b": ["p", "q"]}, [("a",), ("b",)])
+    for name, counts in [("Freq", [0, 2, 3, 4]), ("n", [1, 2, 3, 4]), ("people", [0, 5, 30, 12])]:
+        remedy = rf"fit\(X.drop\(columns='{name}'\), sample_weight=X\['{name}'\]\); if they are names"
+        with pytest.raises(InputError, match=remedy):
+            ig.MRF(edges=EDGES).fit(cells.assign(**{name: counts}))
+        if name != "people":
+            with pytest.raises(InputError, match=rf"sample_weight=X\['{name}'\]; or X.drop"):
+                ig.MRF(named).fit(cells.assign(**{name: counts}))
+    weights = pd.Series([1, 2, 3, 4])
+    fitted = [
+        ig.MRF(named).fit(cells, sample_weight=weights),
+        ig.MRF(named).fit(cells.assign(n=weights), sample_weight=weights),
+        ig.MRF(named).fit(cells.loc[cells.index.repeat(weights)]),
+    ]
+    assert len({round(mrf.conditional("b", {"a": "x"})[0], 6) for mrf in fitted}) == 1
+    ages = pd.DataFrame({"a": list(range(60)) * 3, "b": list("pq") * 90})
+    assert ig.MRF(edges=EDGES, l2=1.0, max_iter=3, tol=10).fit(ages).graph_.cards.tolist() == [60, 2]
+
+
 @pytest.mark.filterwarnings("ignore:.*likelihood has no maximum")
 def test_names_stay_where_cells_are_empty() -> None:
     frame = pd.DataFrame({"a": ["no", "no", "yes", "yes"], "b": ["x", "x", "x", "y"]})

@@ -41,7 +41,7 @@ from isinglass.inference.algorithm import threaded
 from isinglass.learning.combinations import require_valid
 from isinglass.learning.markov import Copies, Method, Samples, TermCounts, make_method
 from isinglass.learning.markov.data import Categories, decode, encode, is_table, read_table
-from isinglass.learning.markov.frames import frame_graph, is_frame, refuse_weights
+from isinglass.learning.markov.frames import frame_graph, is_frame, refuse_unused_counts, refuse_weights
 from isinglass.learning.markov.likelihood.maximum import random_start
 from isinglass.learning.markov.objective import with_zeros
 from isinglass.learning.markov.priors import Penalties, Prior, make_prior
@@ -453,6 +453,8 @@ class MRF(Statistics):
     def _structure_for(self, X: Any, sample_weight: Any) -> FactorGraph | None:
         """Return the graph of a data frame and `edges`; None where a graph was given."""
         if self.edges is None:
+            if is_frame(X) and sample_weight is None and isinstance(self.graph, FactorGraph):
+                refuse_unused_counts(X, self.graph.names)
             return None
         if self.graph is not None:
             raise InputError("edges", "None if a graph is given", "both", "leave out one of them")

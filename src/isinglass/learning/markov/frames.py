@@ -17,6 +17,9 @@ from isinglass.graph.names import Names, VariableLike, nearest
 from isinglass.typing import Array
 from isinglass.validation import items
 
+COUNTS = {"freq", "freqs", "frequency", "frequencies", "count", "counts", "n", "weight", "weights"}  # names of columns
+FEW = 20  # so many states a column may have, however few the rows
+
 
 def is_frame(X: Any) -> bool:
     """Tell whether samples are a data frame."""
@@ -68,7 +71,7 @@ def column_states(frame: Any, name: str) -> int | list[Any]:
     if not present:
         raise InputError("X", "columns with at least one value", f"none in {name!r}", "drop it")
     if all(isinstance(v, int | float) and not isinstance(v, bool) and v % 1 == 0 for v in present):
-        return _numbered({int(v) for v in present}, name)
+        return _numbered({int(v) for v in present}, name, len(frame))
     return sorted(present, key=lambda v: (type(v).__name__, v))
 
 
@@ -77,18 +80,34 @@ def _written(label: Any) -> str:
     return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
 
 
-def _numbered(present: set[int], name: str) -> int:
+def _numbered(present: set[int], name: str, rows: int) -> int:
     """Return how many states a column of whole numbers has; they count from 0, and -1 is a missing value.
 
     Numbers without a zero, such as 1 and 2, or years, are rather names of states: taken for states they would bring
-    further ones along, which no sample shows.
+    further ones along, which no sample shows. Numbers up to more than half the rows, or in a column that is called so,
+    are rather counts: taken for a variable, each row would count once.
     """
-    if 0 in present and min(present) >= -1:
+    is_count = name.lower() in COUNTS or max(present) >= max(FEW, rows / 2)
+    if 0 in present and min(present) >= -1 and not is_count:
         return max(present) + 1
     few = sorted(present)
     got = ", ".join(map(str, few[:4])) + (", ..." if len(few) > 4 else "")
-    remedy = f"if they are names, X.astype({{{name!r}: str}}); if numbers of states, count from 0"
+    remedy = f"if they are counts of rows, fit(X.drop(columns={name!r}), sample_weight=X[{name!r}]); "
+    remedy += f"if they are names of states, X.astype({{{name!r}: str}})"
+    remedy += "" if is_count else "; if numbers of states, count from 0"
     raise InputError("X", f"states from 0 on in {name!r} (-1: missing), or strings", f"{got}", remedy)
+
+
+def refuse_unused_counts(frame: Any, names: Names | None) -> None:
+    """Refuse a frame with a column of counts that is no variable of a graph, where no weights are given."""
+    if names is None:
+        return
+    for name in columns_of(frame):
+        numbers = [v for v in frame[name].to_list() if not is_missing(v)] if name.lower() in COUNTS else []
+        if name not in names.variables and numbers and all(isinstance(v, int | float) for v in numbers):
+            got = f"the column {name!r}, which is not used"
+            remedy = f"sample_weight=X[{name!r}]; or X.drop(columns={name!r}), where each row counts once"
+            raise InputError("X", "the counts of rows as sample_weight=", got, remedy)
 
 
 def refuse_weights(frame: Any, sample_weight: Any) -> None:
