@@ -51,6 +51,7 @@ def test_independent_variables_are_not_joined_by_rounding(cards):
 
 
 @pytest.mark.long
+@pytest.mark.filterwarnings("ignore:.*likelihood has no maximum")
 def test_the_tree_has_the_largest_likelihood_of_all_trees():
     nx = pytest.importorskip("networkx")
     X = ig.sample(random_potentials(ig.complete_graph(5, 3), np.random.default_rng(0)), 300, random_state=0)
