@@ -11,7 +11,7 @@ import isinglass as ig
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from benchmarks import learning, pgmax_peer, problems, scaling
+from benchmarks import learning, pgmax_peer, problems
 from benchmarks.__main__ import GROUPS, chosen
 
 
@@ -23,10 +23,16 @@ def test_both_orders_of_a_grid_are_the_same_model(shared):
     assert ig.infer(grid, "exact").log_z == pytest.approx(ig.infer(general, "exact").log_z, rel=1e-14)
 
 
-def test_sparse_scopes_are_distinct():
+def test_sparse_scopes_and_rows_by_a_word():
     p = problems.sparse(30, 40, 20)
     assert [g.scopes.shape for g in p.graph.groups] == [(30, 1), (40, 2), (20, 3)]
     assert all(len(set(scope)) == len(scope) for scope in p.graph.scopes)
+    everything = {name: group.rows() for name, group in GROUPS.items()}
+    assert all(rows for rows in everything.values())
+    assert chosen("sweeps", everything["sweeps"], []) == everything["sweeps"]
+    assert chosen("sweeps", everything["sweeps"], ["sweeps"]) == everything["sweeps"]
+    assert list(chosen("sweeps", everything["sweeps"], ["potts"])) == ["potts100_k5"]
+    assert chosen("exact", everything["exact"], ["potts"]) == {}
 
 
 def test_the_gradient_is_that_of_the_value():
@@ -41,33 +47,6 @@ def test_the_gradient_is_that_of_the_value():
         for h in (1e-5, -1e-5)
     )
     assert (ahead - back) / 2e-5 == pytest.approx(float((groups[1] * step).sum()), rel=1e-6)
-
-
-def test_a_word_chooses_rows():
-    everything = {name: group.rows() for name, group in GROUPS.items()}
-    assert all(rows for rows in everything.values())
-    assert chosen("sweeps", everything["sweeps"], []) == everything["sweeps"]
-    assert chosen("sweeps", everything["sweeps"], ["sweeps"]) == everything["sweeps"]
-    assert list(chosen("sweeps", everything["sweeps"], ["potts"])) == ["potts100_k5"]
-    assert chosen("exact", everything["exact"], ["potts"]) == {}
-
-
-def test_speed_ups_are_against_one_thread(monkeypatch):
-    monkeypatch.setattr(scaling, "THREADS", (1, 2, 4))
-    row = scaling._row("what", "memory", {1: 3.0, 2: 2.0, 4: 1.5}, {1: 4.0, 4: 1.0})
-    assert row[1:] == ["3 s", "1.50 x", "2.00 x", "0.50 (memory)"]
-    without = scaling._row("what", "memory", {1: 3.0, 2: 2.0, 4: 1.5}, {1: np.nan, 4: np.nan})
-    assert without[-1] == "-"
-
-
-def test_a_benchmark_of_threads_runs_the_loop_in_the_same_turns(monkeypatch):
-    calls = []
-    monkeypatch.setattr(scaling, "THREADS", (1, 2))
-    monkeypatch.setattr(scaling, "loop_time", lambda kind, n: calls.append((kind, n)) or (4.0 / n, 0.0))
-    row = scaling._timed("what", "compute", lambda n: calls.append(n) or 2.0 / n, 2)
-    turn = [1, 2, ("compute", 1), ("compute", 2)]
-    assert calls == [1, 2, *turn, *turn]
-    assert row == ["what", "2 s", "2.00 x", "1.00 (compute)"]
 
 
 def test_a_peer_that_does_not_install_is_skipped_with_a_word(monkeypatch, tmp_path):

@@ -248,26 +248,6 @@ def test_the_usual_fits_compile_nothing_after_warmup(warm):
     assert python(FITS, warm[0], NUMBA_CACHE_DIR=str(warm[0])).stdout.split() == ["0", "True"]
 
 
-COUNTED = """
-import isinglass as ig
-from isinglass import warming
-from isinglass.runtime.compilation.jit import Count
-warming._steps = lambda: iter([(f"step {i}", run) for i, run in enumerate([warming._gaussian, warming._fit_sequences])])
-done = ig.warmup()
-print(done.compiled, done.loaded, Count.ready)
-"""
-
-
-def test_loops_are_counted_once_and_without_their_parts(tmp_path):
-    """From an empty cache all are compiled, from a full one all are loaded: the same number."""
-    first, second = (
-        list(map(int, python(COUNTED, tmp_path, NUMBA_CACHE_DIR=str(tmp_path)).stdout.split())) for _ in range(2)
-    )
-    assert first[0] > 1
-    assert first == [first[2], 0, first[2]]
-    assert second == [0, first[2], first[2]]
-
-
 PARTS = """
 from isinglass.runtime.compilation.jit import cold, compiled, inner
 

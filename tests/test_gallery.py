@@ -100,14 +100,6 @@ def test_cells_show_what_they_make(tmp_path):
     assert "not run" in page_of(script, None).markdown
 
 
-def test_cells_may_define_dataclasses(tmp_path):
-    """Annotations are what the script says, not strings, and classes find their module."""
-    code = "from dataclasses import dataclass\n@dataclass\nclass A:\n    x: int = 1\nA(2), A.__annotations__\n"
-    text = f'"""T\n\nS."""\n{code}'
-    run = run_script(read_script(written(tmp_path, text)))
-    assert run.outputs[0][0].content == "(A(x=2), {'x': <class 'int'>})"
-
-
 def test_a_figure_of_the_library_is_shown_once_and_dataclasses_work(tmp_path):
     body = """
 from dataclasses import dataclass

@@ -209,22 +209,16 @@ def _swallow_an_interrupt(then=None):
             raise then
 
 
-def test_an_interrupt_that_a_library_swallowed_is_raised_at_the_end(usual_handler):
+def test_interrupts_that_a_library_swallowed(usual_handler):
     with pytest.raises(KeyboardInterrupt):
         _swallow_an_interrupt()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
-def test_an_interrupt_takes_the_place_of_the_error_that_it_became(usual_handler):
     error = RuntimeError("no compiled object yet")
     with pytest.raises(KeyboardInterrupt) as caught:
         _swallow_an_interrupt(error)
     assert caught.value.__cause__ is error
     with pytest.raises(RuntimeError, match="another"), interrupts.not_lost():
         raise RuntimeError("another")
-
-
-def test_handlers_of_the_user_are_left_alone(usual_handler):
     heard = []
     signal.signal(signal.SIGINT, lambda *_: heard.append("mine"))
     with interrupts.not_lost():

@@ -53,12 +53,9 @@ def test_masked_values_are_refused(name):
     refuses("masked", CALLS[name])
 
 
-def test_arrays_without_masked_values_are_arrays():
+def test_arrays_without_masked_values_and_derivatives():
     plain = ig.Potentials(ig.FactorGraph([2, 2], [(0, 1)]), [np.ma.array([[0.0, 1.0], [2.0, 3.0]])])
     assert plain.log_score([1, 1]) == 3.0
-
-
-def test_masked_derivatives_and_weights_are_refused():
     p = ig.Potentials(ig.FactorGraph([2, 2], [(0, 1)]), [np.zeros((2, 2))])
     r = ig.infer(p, "bp", tape=True)
     masked = np.ma.masked_equal([1.0, -1.0], -1.0)
@@ -66,8 +63,3 @@ def test_masked_derivatives_and_weights_are_refused():
     for bars in ({"log_z": masked}, {"variables": [masked, [0.0, 0.0]]}, {"factors": tables}):
         refuses("masked", r.backward, **bars)
     refuses("masked", ig.infer, p, "fbp", counting_numbers=np.ma.masked_equal([1.0], 1.0))
-
-
-def test_absurd_numbers_of_threads_are_refused():
-    p = ig.Potentials(ig.FactorGraph([2, 2], [(0, 1)]), [np.zeros((2, 2))]).repeat(3)
-    refuses("n_jobs", ig.infer, p, "bp", n_jobs=2**40)

@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import make_scorer
 from sklearn.model_selection import cross_val_score
 
 import isinglass as ig
 from checks import refuses
+from isinglass.features import to_bio, to_bioes, window_attributes, with_forms, word_form
 from isinglass.metrics import sequence_accuracy, span_f1, span_scores, spans
 
 LABELS = st.lists(st.sampled_from(["O", "B-X", "I-X", "B-Y", "I-Y"]), max_size=12)
@@ -58,11 +59,8 @@ def test_truth_has_the_best_score(Y):
     assert sequence_accuracy(Y, Y) == 1.0
 
 
-def test_iob_and_iob2_have_the_same_spans():
+def test_spans_of_schemes_and_types():
     assert spans(["I-NP", "I-NP", "B-NP", "O", "I-VP"]) == spans(["B-NP", "I-NP", "B-NP", "O", "B-VP"])
-
-
-def test_types_add_up():
     Y, Z = [["B-A", "B-B", "O"], ["B-A"]], [["B-A", "B-A", "B-B"], ["O"]]
     scores = span_scores(Y, Z)
     for name in ("right", "predicted", "true"):
@@ -114,3 +112,44 @@ def test_f_of_examples_and_of_a_corpus():
 )
 def test_wrong_arguments_of_f(arguments, message):
     refuses(message, ig.metrics.f_measure, *arguments)
+
+
+TAGS = st.lists(st.sampled_from(["O", "B-A", "I-A", "B-B", "I-B"]), max_size=12)
+
+
+@given(TAGS)
+@settings(max_examples=60, deadline=None)
+def test_schemes_keep_the_spans(labels):
+    assert spans(to_bio(labels)) == spans(labels)
+    fine = to_bioes(labels)
+    assert spans(to_bio(fine)) == spans(labels)
+    assert to_bioes(to_bio(fine)) == fine
+    assert sum(label[0] in "BS" for label in fine) == len(spans(labels))
+
+
+def test_what_words_look_like():
+    assert [word_form("iPhone-7", form) for form in ("shape", "short-shape", "is-upper", "is-digit", "suffix9")] == [
+        "xXxxxx-d", "xXx-d", "0", "0", "iPhone-7",
+    ]  # fmt: skip
+    assert word_form("42", "is-digit") == "1"
+    assert list(with_forms({"w": ["A"], "t": ["N"]}, {"w": ["lower"]})) == ["w", "t", "w.lower"]
+    for call, words in (
+        (lambda: word_form("a", "lowr"), "did you mean 'lower'"),
+        (lambda: word_form("a", "prefix0"), "prefix1 to suffix9"),
+        (lambda: with_forms({"w": ["a"]}, {"v": ["lower"]}), "forms: expected names of columns"),
+        (lambda: to_bio(["X-NP"]), "labels such as"),
+    ):
+        refuses(words, call)
+
+
+def test_windows():
+    found = window_attributes({"a": ["x", "y", "z"], "b": ["1", "2", "3"]}, {"a": [(-1, 1)], "b": [(0,), (3,)]})
+    assert found == [
+        ["a-1|1=<s>|y", "b0=1", "b3=</s>"],
+        ["a-1|1=x|z", "b0=2", "b3=</s>"],
+        ["a-1|1=y|</s>", "b0=3", "b3=</s>"],
+    ]
+    assert window_attributes({"a": ["x", "y"]}, {}) == [[], []]
+    refuses("columns", window_attributes, {"a": ["x"], "b": []}, {"a": [(0,)]})
+    refuses(r"names of columns \('a'\), got 'b'", window_attributes, {"a": ["x"]}, {"b": [(0,)]})
+    refuses("whole offsets", window_attributes, {"a": ["x"]}, {"a": [("0",)]})

@@ -1,5 +1,6 @@
 """Names of variables and states: everywhere, in files, in batches, and in what is said about mistakes."""
 
+import io
 import itertools
 import pickle
 
@@ -162,3 +163,65 @@ def test_frames_show_every_state(potentials):
     assert frame.groupby("variable").belief.sum().tolist() == pytest.approx([1, 1, 1])
     plain = ig.Potentials(ig.FactorGraph([2, 3], []), [])
     assert ig.infer(plain).to_frame().state.tolist() == [0, 1, 0, 1, 2]
+
+
+NETWORK = """
+network dog { }
+variable "family out" { type discrete [ 2 ] { true, false }; }
+variable bowel { type discrete [ 2 ] { ill, well }; }
+variable dog { type discrete [ 2 ] { out, in }; }
+probability ( "family out" ) { table 0.15, 0.85; }
+probability ( bowel ) { table 0.01, 0.99; }
+probability ( dog | "family out", bowel ) { table 0.99, 0.9, 0.97, 0.3, 0.01, 0.1, 0.03, 0.7; }
+"""
+
+
+@pytest.fixture
+def network(tmp_path):
+    path = tmp_path / "dog.bif"
+    path.write_text(NETWORK)
+    return ig.read_bif(path)
+
+
+def test_names_of_networks(network):
+    assert ig.d_separated(network, "bowel", "family out")
+    assert not ig.d_separated(network, "bowel", "family out", given="dog")
+    assert ig.moralise(network).names.variables == ("family out", "bowel", "dog")
+    assert str(ig.junction_tree(network.graph)).endswith("0: family out, bowel, dog")
+    refuses("graph: expected a FactorGraph, got BayesianNetwork; give its graph", ig.junction_tree, network)
+    refuses("got BayesianNetwork; give its graph", ig.cliques, network)
+    page = ig.trace(network, "bp", iterations=1).to_html()
+    assert "<td>bowel</td><td>ill 0.010, well 0.990</td>" in page
+    assert "<td>dog</td><td>out " in page
+    refuses(r"max_iter: expected no limit beside iterations.*; iterations=50", ig.trace, network, "bp", max_iter=50)
+    refuses("tol: expected no limit", ig.trace, network, "bp", tol=1e-3)
+
+
+def test_a_dollar_in_a_name_is_a_dollar() -> None:
+    graph = ig.FactorGraph({"$a_$ {": ["$1-$2", "$\\x$"], "b": ["$1-$2", "$\\x$"]}, [("$a_$ {", "b")])
+    result = ig.infer(ig.Potentials(graph, [np.eye(2)]))
+    ig.viz.draw(result).savefig(io.BytesIO())
+    ig.viz.heat_map(np.eye(2), rows=["$1-$2", "$\\x$"], columns=["a", "b"]).savefig(io.BytesIO())
+
+
+def test_beliefs_show_the_first():
+    p = ig.Potentials(ig.FactorGraph([2, 2], [(0, 1)]), [np.log([[1.0, 3.0], [2.0, 2.0]])])
+    r = ig.infer(p)
+    assert repr(r.variables) == "VariableBeliefs of length 2: [0.5 0.5], [0.375 0.625]"
+    assert repr(r.factors) == "FactorBeliefs of length 1: [[0.125 0.375] [0.25 0.25 ]]"
+    grid = ig.infer(ig.models.Ising(ig.grid_graph(4, 4, 2)).potentials(0.1))
+    assert repr(grid.variables) == "VariableBeliefs of length 16: [0.5 0.5], [0.5 0.5], [0.5 0.5], ..."
+    assert repr(ig.chain_graph(5, 2).scopes).startswith("Scopes of length 9: (0,), (1,), (2,), ...")
+    wide = ig.Potentials(ig.FactorGraph([1000], [(0,)]), [np.zeros(1000)])
+    assert len(repr(ig.infer(wide).variables)) < 100
+    empty = ig.Potentials(ig.FactorGraph([2], []), [])
+    assert repr(ig.infer(empty).factors) == "FactorBeliefs of length 0"
+
+
+def test_what_models_and_encodings_say():
+    assert repr(ig.models.Ising(ig.grid_graph(3, 3, 2))) == "Ising: 9 variables (2 states), 21 factors (arity 1-2)"
+    scores = ig.metrics.span_scores([["B-NP", "I-NP", "B-VP"]], [["B-NP", "O", "B-VP"]])[None]
+    assert repr(scores) == "SpanScores(right=1, predicted=2, true=2: precision 0.5, recall 0.5, f1 0.5)"
+    crf = ig.ChainCRF(bias=True).fit([[["a"], ["b", "c"]]], [["x", "y"]])
+    assert repr(crf.encode([[["a"]], [["b"], ["z"]]])) == "Encoded: 2 sequences, 3 tokens, 4 attributes"
+    assert repr(crf.index_) == "FeatureIndex: 3 names and a constant"

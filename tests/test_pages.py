@@ -41,11 +41,17 @@ def decoded(image):
     return data.reshape(height, -1)[:, 1:].reshape((height, width) if kind == 0 else (height, width, 3))
 
 
-def test_pictures_are_what_they_were():
+def test_pictures_and_text():
     grey = np.arange(12, dtype=np.uint8).reshape(3, 4)
     assert np.array_equal(decoded(png(grey)), grey)
     colours = np.random.default_rng(0).integers(0, 256, (5, 2, 3)).astype(np.uint8)
     assert np.array_equal(decoded(png(colours)), colours)
+    certain, equal, half = np.array([0.0, 1.0, 0.0]), np.full(3, 1 / 3), np.array([1 / 6, 4 / 6, 1 / 6])
+    colours = beliefs_as_pixels(np.array([certain, equal, half]))
+    np.testing.assert_allclose(colours[0], labels_as_pixels(np.array(1), 3))
+    np.testing.assert_allclose(colours[1], 255.0)
+    np.testing.assert_allclose(colours[2], (colours[0] + 255) / 2)
+    assert "a &#55296; b é" in page_of("a \ud800 b é", [])
 
 
 def test_strips_have_pictures_side_by_side():
@@ -60,14 +66,6 @@ def test_strips_have_pictures_side_by_side():
     assert len({tuple(colour) for colour in labels[0].tolist()}) == 3
     assert "not observed" in Pictures([("x", np.array([[[0.0, np.nan]]]))]).html()
     assert "not observed" not in Pictures([("x", ramp)]).html()
-
-
-def test_confidence_is_saturation():
-    certain, equal, half = np.array([0.0, 1.0, 0.0]), np.full(3, 1 / 3), np.array([1 / 6, 4 / 6, 1 / 6])
-    colours = beliefs_as_pixels(np.array([certain, equal, half]))
-    np.testing.assert_allclose(colours[0], labels_as_pixels(np.array(1), 3))
-    np.testing.assert_allclose(colours[1], 255.0)
-    np.testing.assert_allclose(colours[2], (colours[0] + 255) / 2)
 
 
 @pytest.mark.parametrize("count", [2, 10, 11, 60])
@@ -145,10 +143,6 @@ def test_everything_is_escaped():
         "max", "value", "data-step",
     }  # fmt: skip
     assert "".join(reader.texts).count("alert('x')") == 19
-
-
-def test_text_that_is_no_utf8():
-    assert "a &#55296; b é" in page_of("a \ud800 b é", [])
 
 
 @pytest.mark.parametrize(

@@ -84,15 +84,12 @@ def test_a_step_begins_when_all_pieces_of_the_one_before_are_done(threads, place
         assert (values == np.arange(STEPS + 1.0)[:, None, None]).all()
 
 
-def test_who_follows_comes_late_or_goes_without_a_leader():
+def test_late_followers_and_stops():
     crew, values = new_crew(2), np.zeros((STEPS + 1, PIECES, 2))
     walk(crew, values, True)
     walk(crew, values, False)  # all is over: returns at once
     assert (values[-1] == STEPS).all()
     walk(new_crew(2), values, False)  # nobody leads: returns after a while
-
-
-def test_after_a_stop_steps_are_done_without_work():
     crew, values = new_crew(2), np.zeros((STEPS + 1, PIECES, 2))
     crew[STOP] = 1
     walk(crew, values, True)
@@ -115,6 +112,7 @@ def end(crew):
 
 
 def test_the_leader_waits_for_those_that_have_come_and_for_nobody_else():
+    end(new_crew(1))  # compiles
     crew = new_crew(3)
     crew[COME] = 1
     leader = threading.Thread(target=end, args=(crew,))
@@ -125,17 +123,3 @@ def test_the_leader_waits_for_those_that_have_come_and_for_nobody_else():
     crew[GONE] = 1
     leader.join(60)
     assert not leader.is_alive()
-
-
-@compiled
-def start(crew, step, pieces):
-    """Start a step, from Python."""
-    start_step(crew, step, pieces)
-
-
-def test_a_step_of_one_piece_is_not_announced():
-    crew = new_crew(2)
-    start(crew, 1, 1)
-    assert crew[STEP] == 0
-    start(crew, 2, 2)
-    assert crew[STEP] == 2

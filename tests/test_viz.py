@@ -9,11 +9,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import isinglass as ig
 from checks import refuses
 from isinglass.errors import MissingDependencyError
 from isinglass.pages import MISSING, label_colours
+from isinglass.viz.drawing import ATTRACTS, PLAIN, REPELS, coupling, positions
 
 UNSEEN = np.array([int(MISSING[k : k + 2], 16) for k in (1, 3, 5)]) / 255
 
@@ -49,10 +52,15 @@ def test_panel():
     assert png(figure).startswith(b"\x89PNG")
 
 
-def test_panel_without_titles_and_with_limits():
+def test_panels_of_little():
     figure = ig.viz.panel([np.arange(6).reshape(2, 3)], limits=(0, 5))
     assert figure.axes[0].get_title() == ""
     assert figure.axes[0].get_images()[0].get_clim() == (0, 5)
+    picture = np.array([[0.0, 1.0], [np.nan, 0.5]])
+    assert unseen(ig.viz.panel([picture]).axes[0]) == 1
+    assert unseen(ig.viz.panel([np.ma.masked_greater([[0.0, 1.0], [2.0, 3.0]], 1.5)]).axes[0]) == 2
+    assert unseen(ig.viz.panel([np.array([[0, -1], [-1, -1]])], states=3).axes[0]) == 3
+    assert not ig.viz.panel([np.arange(60).reshape(6, 10)], states=60).legends  # too many to be told apart by name
 
 
 @pytest.fixture(scope="module")
@@ -112,17 +120,6 @@ def test_two_labels_are_grey_and_what_is_unlabelled_is_unseen():
     assert [unseen(ax) for ax in figure.axes[1::4]] == (truth < 0).sum(axis=(1, 2)).tolist()
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["not observed"]
     assert not ig.viz.panel(X, crf, Y).legends
-
-
-def test_missing_pixels_are_unseen():
-    picture = np.array([[0.0, 1.0], [np.nan, 0.5]])
-    assert unseen(ig.viz.panel([picture]).axes[0]) == 1
-    assert unseen(ig.viz.panel([np.ma.masked_greater([[0.0, 1.0], [2.0, 3.0]], 1.5)]).axes[0]) == 2
-    assert unseen(ig.viz.panel([np.array([[0, -1], [-1, -1]])], states=3).axes[0]) == 3
-
-
-def test_many_classes_have_no_legend():
-    assert not ig.viz.panel([np.arange(60).reshape(6, 10)], states=60).legends  # too many to be told apart by name
 
 
 def test_panel_without_truth_or_of_a_list(learned):
@@ -295,3 +292,119 @@ def test_negative_objectives_are_on_a_linear_axis():
 )
 def test_bad_histories(histories, more, message):
     refuses(message, ig.viz.convergence, histories, **more)
+
+
+mpl = pytest.importorskip("matplotlib")
+
+RAIN = ig.FactorGraph(
+    {"season": ["dry", "wet"], "rain": ["no", "yes"], "sprinkler": 3, "grass": 2},
+    [("season",), ("season", "rain"), ("rain", "sprinkler", "grass")],
+)
+
+
+def random_model(graph, seed=0):
+    rng = np.random.default_rng(seed)
+    return ig.Potentials.from_groups(graph, [rng.normal(size=(len(g), *g.shape)) for g in graph.groups])
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        ig.grid_graph(3, 4, 2),
+        ig.chain_graph(5, 2),
+        ig.tree_graph(15, 2, random_state=0),
+        ig.lattice_graph((7,), 2, periodic=True),
+        ig.complete_graph(6, 2),
+        ig.random_graph(20, 30, 2, random_state=1),
+        ig.disjoint_union([ig.chain_graph(3, 2), ig.grid_graph(2, 2, 2), ig.FactorGraph([2], [])]),
+        RAIN,
+    ],
+)
+def test_no_two_variables_lie_on_each_other(graph):
+    pytest.importorskip("networkx")
+    variables, joints = positions(graph)
+    points = np.concatenate([variables, *(place[None] for place in joints.values())])
+    apart = np.linalg.norm(points[:, None] - points[None], axis=-1) + 9 * np.eye(len(points))
+    assert apart.min() > 0.48  # the width of the circles
+    assert [len(graph.scopes[a]) > 2 for a in joints] == [True] * sum(len(scope) > 2 for scope in graph.scopes)
+
+
+def test_grids_and_rings():
+    grid, _ = positions(ig.grid_graph(3, 4, 2))
+    assert grid.tolist() == [[x, y] for y in range(3) for x in range(4)]
+    chains, _ = positions(ig.disjoint_union([ig.chain_graph(3, 2)] * 2))
+    assert np.ptp(chains[:3, 1]) == np.ptp(chains[3:, 1]) == 0
+    pytest.importorskip("networkx")
+    ring, _ = positions(ig.lattice_graph((8,), 2, periodic=True))
+    radii = np.linalg.norm(ring - ring.mean(axis=0), axis=1)
+    assert np.ptp(radii) < 0.01 * radii.mean()
+
+
+def test_without_networkx_other_graphs_are_circles(monkeypatch):
+    genuine = builtins.__import__
+
+    def missing(name, *rest, **more):
+        if name.startswith("networkx"):
+            raise ImportError(name)
+        return genuine(name, *rest, **more)
+
+    monkeypatch.setattr(builtins, "__import__", missing)
+    places, _ = positions(ig.random_graph(20, 30, 2, random_state=1))
+    radii = np.linalg.norm(places, axis=1)
+    assert np.ptp(radii) < 1e-12
+    assert ig.viz.draw(RAIN).axes[0].texts
+
+
+@pytest.mark.long
+@given(st.integers(0, 10**6))
+@settings(max_examples=8, deadline=None)
+def test_drawings_do_not_depend_on_anything_but_the_graph(seed):
+    graphs = [ig.random_graph(9, 12, 2, random_state=seed) for _ in range(2)]
+    assert positions(graphs[0])[0].tolist() == positions(graphs[1])[0].tolist()
+
+
+def test_colours_tell_attraction_from_repulsion():
+    assert coupling(np.eye(3))[1] == ATTRACTS
+    assert coupling(-np.eye(3)) == (pytest.approx(coupling(np.eye(3))[0]), REPELS)
+    assert coupling(np.add.outer([1.0, 2.0], [3.0, 4.0])) == (pytest.approx(0, abs=1e-12), PLAIN)
+    assert coupling(np.log([[1.0, 1e-300], [0.5, 1.0]]))[0] > 100
+    with np.errstate(divide="ignore"):
+        assert coupling(np.log(np.eye(2))) == (np.inf, PLAIN)
+
+
+@pytest.mark.parametrize("what", ["graph", "potentials", "result"])
+def test_figures_of_all_kinds(what):
+    p = random_model(RAIN).with_evidence({"grass": 1})
+    drawn = {"graph": RAIN, "potentials": p, "result": ig.infer(p)}[what]
+    figure = ig.viz.draw(drawn, title="rain")
+    texts = {text.get_text() for text in figure.axes[0].texts}
+    assert texts == {"season", "rain", "sprinkler", "grass"}
+    assert figure.axes[0].get_title() == "rain"
+
+
+def test_a_picture_shows_what_it_says(tmp_path):
+    """A certain belief fills its circle with one colour."""
+    p = ig.Potentials(ig.grid_graph(2, 2, 2), [[0, 0]] * 4 + [np.eye(2)] * 4, {0: 1, 3: 0})
+    figure = ig.viz.draw(ig.infer(p))
+    figure.savefig(tmp_path / "a.png", dpi=100)
+    picture = mpl.image.imread(tmp_path / "a.png")[..., :3]
+    dark = np.abs(picture - np.array([0x1F, 0x5F, 0xA8]) / 255).max(axis=-1) < 0.02
+    height, width = dark.shape
+    assert dark[: height // 2, : width // 2].sum() > 1.8 * dark[height // 2 :, width // 2 :].sum()
+
+
+def test_notebooks_show_the_first_beliefs():
+    graph = ig.FactorGraph({"<a>": 2, **{f"x{k}": 2 for k in range(19)}}, [("<a>", "x0")])
+    r = ig.infer(random_model(graph), "bp")
+    assert "<td>&lt;a&gt;</td>" in r._repr_html_()
+    assert "and 8 more" in r._repr_html_()
+    assert "converged" in r.info._repr_html_()
+    assert "GridCRF" in ig.GridCRF()._repr_html_()
+
+
+def test_what_cannot_be_drawn_is_named():
+    with pytest.raises(ig.InputError, match="what: expected a FactorGraph, Potentials or a Result, got list"):
+        ig.viz.draw([1])
+    with pytest.raises(ig.InputError, match="at most 300 variables and large factors in a drawing, got 1200"):
+        ig.viz.draw(ig.random_graph(1200, 1500, 2, random_state=0))
+    assert not ig.viz.draw(ig.FactorGraph([], [])).axes[0].texts  # nothing is there, which is no error

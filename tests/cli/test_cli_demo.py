@@ -53,14 +53,11 @@ def test_every_method_finds_ink(trained):
     assert {row.method: row.l2 is None for row in trained.rows}["pseudolikelihood"] is False
 
 
-def test_folder_in_the_way(command, tmp_path):
+def test_mistakes(command, tmp_path):
     (tmp_path / "file").write_text("")
     code, out, err = command("demo", "--out", tmp_path / "file")
     assert (code, out) == (2, "")
     assert "File exists" in err
-
-
-def test_wrong_numbers(command, tmp_path):
     for option in ("--images", "--iterations"):
         code, out, err = command("demo", "--out", tmp_path, option, 0)
         assert (code, out) == (2, "")

@@ -6,40 +6,9 @@ import tracemalloc
 import pytest
 from cli_helpers import EVID, FG, UAI
 
+from mutations import mutated
+
 ROUNDS = 300
-PIECES = [
-    b"9",
-    b"-",
-    b".",
-    b"e9",
-    b" ",
-    b"\n",
-    b"#",
-    b"\0",
-    b"\xff",
-    b"\x1b[31m",
-    b" 999999999 ",
-    b"nan",
-    b"inf",
-    b"00",
-]
-PIECES += [b"99999999999999999999", b"1e999", b"\x1f\x8b", b"\r", b" 2147483647", b"1e-999", b"M", b"3000000", b"0 0 0"]
-
-
-def mutated(data, rng):
-    i, j = sorted(rng.choices(range(len(data) + 1), k=2))
-    kind = rng.randrange(5)
-    if kind == 0 and i < len(data):
-        return data[:i] + bytes([data[i] ^ (1 << rng.randrange(8))]) + data[i + 1 :]
-    if kind == 1:
-        return data[:i] + data[min(j, i + rng.randrange(1, 9)) :]
-    if kind == 2:
-        return data[:i]
-    if kind == 3:
-        words = data.split() or [b""]
-        words[rng.randrange(len(words))] = rng.choice(PIECES)
-        return b" ".join(words)
-    return data[:i] + rng.choice(PIECES) + data[i:]
 
 
 @pytest.mark.long

@@ -45,16 +45,19 @@ def test_results_are_those_of_the_library(command, model, tmp_path, algorithm, e
     np.testing.assert_array_equal(read_map(out), best.states)
 
 
-def test_default_is_mar_on_stdout(command, model):
+def test_results_on_stdout(command, model):
     plain = command("infer", model)
     assert plain.out.startswith("MAR\n3 2 ")
     assert command("infer", model, "--task", "mar").out == plain.out
-
-
-def test_pr_is_decimal(command, model):
     p = ig.read_uai(model)
     _, value = command("infer", model, "--task", "PR").out.split()
     assert float(value) == pytest.approx(ig.infer(p).log_z / LOG_10, abs=1e-12)
+    fg = model.with_suffix(".fg")
+    p = ig.read_fg(fg)
+    assert float(command("infer", fg, "--task", "PR").out.split()[1]) * LOG_10 == pytest.approx(ig.infer(p).log_z)
+    packed = model.with_name("n.uai.gz")
+    packed.write_bytes(gzip.compress(UAI.encode()))
+    assert command("infer", packed).out == command("infer", model).out
 
 
 def test_report(command, model):
@@ -100,15 +103,6 @@ def test_json_of_an_assignment(command, model, tmp_path):
     assert got["log10_score"] == pytest.approx(best.score / LOG_10)
     assert got["optimal"] is True
     assert got["score_bound"] == best.bound
-
-
-def test_formats(command, model):
-    fg = model.with_suffix(".fg")
-    p = ig.read_fg(fg)
-    assert float(command("infer", fg, "--task", "PR").out.split()[1]) * LOG_10 == pytest.approx(ig.infer(p).log_z)
-    packed = model.with_name("n.uai.gz")
-    packed.write_bytes(gzip.compress(UAI.encode()))
-    assert command("infer", packed).out == command("infer", model).out
 
 
 def test_older_evidence(command, model, tmp_path):

@@ -31,21 +31,15 @@ def test_json(command, model):
     assert 0 < facts["memory_limit"] <= facts["memory_available"]
 
 
-def test_evidence(command, model):
+def test_tables_of_a_model(command, model):
     facts = facts_of(command, model, "--evidence", f"{model}.evid")
     assert facts["n_observed"] == 1
-
-
-def test_table(command, model):
     code, out, err = command("info", model, "--evidence", f"{model}.evid")
     assert (code, err) == (0, "")
     assert {("variables", "3"), ("observed", "1"), ("forest", "yes")} <= {tuple(s.split()) for s in out.splitlines()}
     assert "2 x 3 to 3 x 2 (2 shapes)" in out
     assert "exact" in out
     assert "without --memory, inference may take" in out
-
-
-def test_markup_and_long_names_are_plain_text(command, model):
     path = model.with_name("[bold]" + "x" * 90 + ".fg")
     path.write_text(model.with_suffix(".fg").read_text())
     assert "[bold]xxx" in command("info", path).out
@@ -71,13 +65,10 @@ def test_hopeless_model(command, tmp_path):
         assert "memory limit" in err
 
 
-def test_constants_and_no_variables(command, tmp_path):
+def test_constants_and_mistakes(command, tmp_path):
     (tmp_path / "e.uai").write_text("MARKOV\n0\n\n1\n0\n1\n2.5\n")
     facts = facts_of(command, tmp_path / "e.uai")
     assert (facts["states"], facts["n_connected_parts"], facts["factors"][0]["shape"]) == ([], 0, [])
     assert "constant" in command("info", tmp_path / "e.uai").out
-
-
-def test_mistakes(command, tmp_path):
     assert command("info", tmp_path / "none.uai").code == 2
     assert command("info", tmp_path / "none.txt", "--json").code == 2

@@ -15,14 +15,8 @@ def test_marginals_are_maximised_one_by_one():
     for seed in range(5):
         r = ig.infer(random_potentials(MIXED, np.random.default_rng(seed)), "brute")
         assert_array_equal(decoding.MPM()(r), [int(b.argmax()) for b in r.variables])
-
-
-def test_ties_go_to_the_lowest_state():
     p = ig.Potentials(ig.FactorGraph([3, 2, 3], [(0,)]), [[0.0, 1.0, 1.0]])
     assert decoding.MPM()(ig.infer(p, "brute")).tolist() == [1, 0, 0]
-
-
-def test_complex_beliefs_are_compared_by_their_real_parts():
     p = ig.Potentials(ig.FactorGraph([2], [(0,)]), [[0.0 + 1e-20j, 1.0 - 1e-20j]])
     assert decoding.MPM()(ig.infer(p, "brute")).tolist() == [1]
 

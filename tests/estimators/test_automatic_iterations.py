@@ -8,7 +8,6 @@ from numpy.testing import assert_allclose
 import isinglass as ig
 from isinglass.gradients import taping
 from isinglass.inference.algorithm import Taping
-from isinglass.learning.training import choices
 
 
 def trees(n=4, seed=1, length=30):
@@ -104,15 +103,6 @@ def test_who_is_limited(options, most):
         assert crf.infer(X).info.converged
 
 
-def test_files_keep_it(tmp_path):
-    X, Y = graphs()
-    crf = ig.GraphCRF(l2=0.01).fit(X, Y)
-    crf.save(tmp_path / "a.isg")
-    loaded = ig.GraphCRF.load(tmp_path / "a.isg")
-    assert (loaded.iterations, loaded.iterations_, loaded.tape_) == ("auto", 10, "full")
-    assert marginals(loaded, X).tobytes() == marginals(crf, X).tobytes()
-
-
 def test_other_words_are_refused():
     with pytest.raises(ig.InputError, match=r"iterations: expected .*'auto'"):
         ig.GraphCRF(iterations="some").fit(*graphs())
@@ -147,12 +137,3 @@ def choices_graph(X):
     """Return the graph of all examples."""
     crf = ig.GraphCRF()
     return crf._model(crf._examples(X), 2).graph
-
-
-def test_tapes_of_trees_are_short():
-    each = ig.BeliefPropagation().tape_bytes(choices_graph(trees(2)[0]))
-    assert each.tolist() == [8 * 2 * 2 * 29] * 2
-    damped = ig.BeliefPropagation(damping=0.5).tape_bytes(choices_graph(trees(2)[0]))
-    assert damped.tolist() == [8 * 2 * 2 * 29 * 1000] * 2
-    assert ig.MeanField().tape_bytes(choices_graph(graphs()[0])).max() == 0
-    assert choices.MOST_ITERATIONS == 10

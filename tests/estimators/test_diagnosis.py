@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import isinglass as ig
+from checks import refuses
 from isinglass import decoding
 from isinglass.decoding import Decoder, DecoderFacts
 
@@ -68,12 +69,7 @@ def missing_feature(seed):
     return ig.GridCRF(bias=True, l2=0.1).fit(*made(seed)), made(seed + 1000)
 
 
-FAULTS = {
-    "inference": truncated,
-    "optimisation": few_steps,
-    "decoding": wrong_decoder,
-    "model": missing_feature,
-}
+FAULTS = {"inference": truncated, "optimisation": few_steps, "decoding": wrong_decoder, "model": missing_feature}
 
 
 def found(cause, seed):
@@ -136,13 +132,10 @@ def test_sequences():
 
 
 def test_mistakes_are_named():
-    with pytest.raises(ig.InputError, match="estimator: expected a fitted ChainCRF"):
-        ig.diagnose(ig.MRF(ig.chain_graph(2, 2)), [], [])
+    refuses("estimator: expected a fitted ChainCRF", ig.diagnose, ig.MRF(ig.chain_graph(2, 2)), [], [])
     crf = ig.GridCRF(bias=True).fit(*images(0, n=4))
-    with pytest.raises(ig.InputError, match="Y: expected labels of 4 examples"):
-        ig.diagnose(crf, images(0, n=4)[0], images(0, n=3)[1])
-    with pytest.raises(ValueError, match="not fitted yet"):
-        ig.diagnose(ig.GridCRF(), *images(0, n=4))
+    refuses("Y: expected labels of 4 examples", ig.diagnose, crf, images(0, n=4)[0], images(0, n=3)[1])
+    refuses("not fitted yet", ig.diagnose, ig.GridCRF(), *images(0, n=4), error=ValueError)
     assert "cautious-test" not in decoding.DECODERS
 
 

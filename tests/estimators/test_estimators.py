@@ -8,6 +8,7 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 import isinglass as ig
+from checks import refuses
 from isinglass.learning.optimizers import Adam, Lbfgs, OwlQn
 
 pytestmark = pytest.mark.parametrize("kind", KINDS)
@@ -121,8 +122,7 @@ def test_warm_start_goes_on_from_the_last_fit(kind):
     assert crf.fit(X, Y).n_iter_ == 0 < first
     assert_array_equal(crf.theta_, theta)
     assert crf.history_ == []
-    with pytest.raises(ig.InputError, match=r"warm_start: .*use warm_start=False"):
-        crf.set_params(n_states=3).fit(X, Y)
+    refuses(r"warm_start: .*use warm_start=False", crf.set_params(n_states=3).fit, X, Y)
 
 
 def test_callback_and_verbose(kind, capsys):
@@ -196,8 +196,7 @@ def test_not_fitted(kind):
     make, data = KINDS[kind]
     X, Y = data()
     for call in (lambda c: c.predict(X), lambda c: c.predict_marginals(X), lambda c: c.score(X, Y)):
-        with pytest.raises(NotFittedError, match="call fit first"):
-            call(make())
+        refuses("call fit first", call, make(), error=NotFittedError)
 
 
 def test_edges_and_features(kind):

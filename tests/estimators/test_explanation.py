@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import isinglass as ig
+from checks import refuses
 
 pytest.importorskip("pandas")
 
@@ -13,11 +14,9 @@ Y = [["D", "N"], ["D", "N", "V"], ["N", "V"]]
 
 @pytest.mark.parametrize("kind", ["crf", "hmm", "memm"])
 def test_sequences(kind):
-    made = {
-        "crf": ig.ChainCRF(l2=0.1, bias=True, boundary=True),
-        "hmm": ig.HMM(),
-        "memm": ig.MEMM(l2=0.1),
-    }[kind].fit(X, Y)
+    made = {"crf": ig.ChainCRF(l2=0.1, bias=True, boundary=True), "hmm": ig.HMM(), "memm": ig.MEMM(l2=0.1)}[kind].fit(
+        X, Y
+    )
     frame = made.weights_frame()
     states = frame[frame.kind == "state"]
     assert {
@@ -68,7 +67,5 @@ def test_grids_and_parameters_of_their_own():
     assert list(shown.matrices) == ["edge/horizontal", "edge/vertical"]
     assert shown.matrices["edge/vertical"].values == pytest.approx(crf.parameters_["edge/vertical"][-1])
     assert ig.GridCRF(edges="none").fit(images, labels).explain().transitions == []
-    with pytest.raises(ig.InputError, match="top: expected a whole number of at least 1"):
-        crf.explain(top=0)
-    with pytest.raises(ValueError, match="not fitted yet"):
-        ig.GridCRF().explain()
+    refuses("top: expected a whole number of at least 1", crf.explain, top=0)
+    refuses("not fitted yet", ig.GridCRF().explain, error=ValueError)

@@ -8,13 +8,14 @@ from field_helpers import cells, chordal_graph, difference, exact_table, truth
 from numpy.testing import assert_allclose, assert_array_equal
 
 import isinglass as ig
+from checks import refuses
 from isinglass.learning.markov import METHODS, ExpectationMaximisation, IterativeScaling, Samples
 from isinglass.learning.markov.likelihood.cluster_tree import ClusterTree
 from isinglass.learning.markov.likelihood.maximum import counted
 from isinglass.learning.markov.priors import Dirichlet, Gaussian, Laplace
 from isinglass.learning.markov.priors.bayesian_fitting import BayesianFitting
 from isinglass.learning.optimizers import FixedPoint, Lbfgs
-from isinglass.models import IndicatorTerm, Model, table_model
+from isinglass.models import IndicatorTerm, Model
 
 RING = ig.FactorGraph([2, 3, 2, 2], [(0, 1), (1, 2), (2, 3), (3, 0), (1,), (0, 2, 3)])
 CHAIN = ig.chain_graph(3, 2)
@@ -48,8 +49,7 @@ def test_sriharis_counts():
     samples = Samples(np.array([[0, 0, 0], [0, 1, 0], [1, 0, 0]]), np.ones(3))
     found = model.transpose(counted(model.potentials(np.zeros(2)), samples)) / 3
     assert_allclose(found, [5 / 3, 0], atol=1e-15)
-    with pytest.raises(ig.InputError, match="parameter 1, whose feature has its least value"):
-        ig.MRF(model, method="scaling").fit(samples.states)
+    refuses("parameter 1, whose feature has its least value", ig.MRF(model, method="scaling").fit, samples.states)
 
 
 @pytest.mark.long
@@ -201,8 +201,7 @@ def test_structural_zeros_are_never_given_any_mass():
     assert ratio == pytest.approx(1)
     ml = ig.MRF(graph, optimizer=PRECISE).fit(counts=np.ma.masked_invalid(table) / 70)
     assert_allclose(exact_table(ml.potentials_), exact_table(mrf.potentials_), atol=1e-7)
-    with pytest.raises(ig.InputError, match="impossible configurations"):
-        ig.MRF(graph, method="closed-form").fit(counts=table)
+    refuses("impossible configurations", ig.MRF(graph, method="closed-form").fit, counts=table)
     assert mrf.degrees_of_freedom() == 6 - 1 - 4
     assert mrf.score_samples([[1, 1]])[0] == -np.inf
 
@@ -240,8 +239,7 @@ def test_the_posterior_of_a_chordal_model():
     more[1, 0, 2] += 1
     after = ig.MRF(graph, method="closed-form", prior=Dirichlet(6.0)).fit(counts=more).posterior()
     assert after.log_evidence() - posterior.log_evidence() == pytest.approx(np.log(predictive[1, 0, 2]), abs=1e-10)
-    with pytest.raises(ig.InputError, match="a Dirichlet prior"):
-        ig.MRF(graph, method="closed-form").fit(counts=table).posterior()
+    refuses("a Dirichlet prior", ig.MRF(graph, method="closed-form").fit(counts=table).posterior)
     square = ig.MRF(ig.grid_graph(2, 2, 2), method="ipf", prior="dirichlet").fit([[0, 0, 0, 0]])
     assert isinstance(square.posterior(), BayesianFitting)  # which has no closed form
 
@@ -317,8 +315,7 @@ def test_zeros_and_labels_are_kept_in_files(tmp_path):
     loaded = ig.MRF.load(tmp_path / "b.isg")
     assert loaded.method == ExpectationMaximisation(3)
     assert_array_equal(exact_table(loaded.potentials_), exact_table(empty.potentials_))
-    with pytest.raises(ig.InputError, match="does not hold those of its fit"):
-        loaded.deviance()
+    refuses("does not hold those of its fit", loaded.deviance)
     words = ig.MRF(ig.FactorGraph([2, 2], [(0, 1)]), prior=Dirichlet(1.0)).fit([["a", "x"], ["b", "y"]])
     words.save(tmp_path / "c.isg")
     assert ig.MRF.load(tmp_path / "c.isg").score_samples([["a", None]]) == pytest.approx(np.log(0.5))
@@ -348,8 +345,7 @@ SAMPLES = [[0, 0, 0, 0], [1, 1, 1, 1]]
     ],
 )
 def test_wrong_choices_are_named(options, X, words):
-    with pytest.raises(ig.InputError, match=words):
-        ig.MRF(**{"graph": SQUARE, **options}).fit(X)
+    refuses(words, ig.MRF(**{"graph": SQUARE, **options}).fit, X)
 
 
 def test_the_registry_states_facts():
@@ -358,13 +354,4 @@ def test_the_registry_states_facts():
         assert cls.name == name
         assert cls.facts.formula
         assert ig.MRF(CHAIN, method=cls()).method.name == name
-
-
-def test_a_fixed_point_that_is_none_is_refused():
-    with pytest.raises(ig.InputError, match="lbfgs"):
-        FixedPoint().minimise(lambda x: (float(x @ x), 2 * x), [1.0])
-
-
-def test_a_model_of_constants_knows_it():
-    assert table_model(RING).is_table_model
-    assert not ising(SQUARE).is_table_model
+    refuses("lbfgs", FixedPoint().minimise, lambda x: (float(x @ x), 2 * x), [1.0])

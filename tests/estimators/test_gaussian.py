@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.covariance import graphical_lasso
 
 import isinglass as ig
+from checks import refuses
 from isinglass.learning.gaussian import Moments, Regressions, chain_graph, process, regressions
 
 # Hastie, Tibshirani and Friedman (2009), figure 17.4: a ring of four variables
@@ -256,8 +257,7 @@ def test_files_and_copies(options, tmp_path):
         assert_array_equal(other.score_samples(X), mrf.score_samples(X))
         assert_array_equal(other.edges_, mrf.edges_)
     assert_allclose(clone(back).fit(X).log_likelihood(), mrf.log_likelihood())
-    with pytest.raises(ig.InputError, match="from a file"):
-        back.deviance()
+    refuses("from a file", back.deviance)
 
 
 def test_a_closed_form_that_rounding_spoils_is_told():
@@ -291,19 +291,14 @@ def test_units_of_variables_do_not_make_a_covariance_singular():
     assert_allclose(two.precision_.toarray() * np.outer(units, units), one.precision_.toarray(), rtol=1e-6, atol=1e-9)
 
 
-def test_too_few_samples_are_refused_unless_cliques_are_small():
+def test_samples_that_do_not_determine_a_model():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(4, 6))
-    with pytest.raises(ig.InputError, match="determine each clique"):
-        ig.GaussianMRF().fit(X)
+    refuses("determine each clique", ig.GaussianMRF().fit, X)
     chain = ig.GaussianMRF([(i, i + 1) for i in range(5)]).fit(X)  # pairs are determined by three samples
     assert chain.converged_
-    with pytest.raises(ig.InputError, match="samples that determine the model of all edges"):
-        chain.deviance()
-
-
-def test_a_likelihood_without_a_maximum_is_told():
-    """Three samples determine each pair of a ring of four, but no positive definite matrix matches all of them."""
+    refuses("samples that determine the model of all edges", chain.deviance)
+    # Three samples determine each pair of a ring of four, but no positive definite matrix matches all of them.
     X = np.random.default_rng(0).normal(size=(3, 4))
     with pytest.warns(ig.ConvergenceWarning, match="too few samples"):
         mrf = ig.GaussianMRF(RING, max_iter=30).fit(X)
@@ -391,8 +386,7 @@ def test_frames_with_columns_in_another_order_are_refused(tmp_path):
         assert one.score(frame) == one.score(frame.to_numpy())
         with pytest.raises(ig.InputError, match="X: expected columns in the order of fit, got 'c' in the place of 'a'"):
             one.score(frame[["c", "b", "a"]])
-        with pytest.raises(ig.InputError, match="columns in the order of fit"):
-            one.impute(frame[["c", "b", "a"]])
+        refuses("columns in the order of fit", one.impute, frame[["c", "b", "a"]])
     assert ig.GaussianMRF().fit(frame.to_numpy()).feature_names_in_ is None
 
 

@@ -1,8 +1,6 @@
 """Threads: the same bits for any number of them."""
 
 import inspect
-import warnings
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,14 +8,14 @@ from estimator_helpers import KINDS, graph, graphs, grid, images
 from numpy.testing import assert_allclose, assert_array_equal
 
 import isinglass as ig
+from checks import each_close, each_equal, refuses
 from isinglass import estimators
-from isinglass.estimators import grid as grid_module
+from isinglass.errors import no_convergence_warnings
 from isinglass.estimators import predicting
 from isinglass.learning.optimizers import Adam
 from isinglass.learning.total import blocks
 from isinglass.learning.training import problem
 from isinglass.learning.training.choices import choices_of
-from isinglass.models import grid_model
 from isinglass.validation import jobs_of
 
 CHOICES = {
@@ -66,8 +64,7 @@ def test_blocks_add_up_to_the_whole(kind, monkeypatch):
     assert len(whole.parts) == 1
     assert len(parts.parts) > 3
     theta = np.random.default_rng(0).normal(size=whole.size)
-    for one, two in zip(whole(theta), parts(theta), strict=True):
-        assert_allclose(one, two, rtol=1e-12, atol=1e-12)
+    each_close(whole(theta), parts(theta), rtol=1e-12, atol=1e-12)
     assert_allclose(whole.unpenalised(theta), parts.unpenalised(theta), rtol=1e-12)
 
 
@@ -90,8 +87,7 @@ def test_blocks_of_a_minibatch_are_its_examples(monkeypatch):
     parts = made.part_objective(rows)
     assert (len(whole.parts), len(parts.parts)) == (1, 4)
     theta = np.random.default_rng(0).normal(size=whole.size)
-    for one, two in zip(whole(theta), parts(theta), strict=True):
-        assert_allclose(one, two, rtol=1e-12, atol=1e-12)
+    each_close(whole(theta), parts(theta), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.usefixtures("_small_blocks")
@@ -118,38 +114,6 @@ def test_the_share_that_converged():
     assert grid(inference="bp", iterations=None).fit(X, Y).history_[-1].converged
 
 
-def test_blocks():
-    assert blocks(np.array([5])) == [slice(0, 1)]
-    rng = np.random.default_rng(0)
-    for _ in range(50):
-        sizes = rng.integers(1, 9, rng.integers(1, 20))
-        found = blocks(sizes, 12)
-        assert np.concatenate([sizes[b] for b in found]).tolist() == sizes.tolist()
-        assert all(sizes[b].sum() <= 12 for b in found)
-        assert all(sizes[a].sum() + sizes[b.start] > 12 for a, b in pairwise(found))
-
-
-def test_minibatches_use_the_structure_again(monkeypatch):
-    X, Y = images(6)
-    used = []
-
-    def spy(*arguments, like=None, **options):
-        used.append(like is not None)
-        return grid_model(*arguments, like=like, **options)
-
-    adam = Adam(epochs=2, batch_size=2, random_state=0)
-    with pytest.warns(ig.ConvergenceWarning, match="epochs"):
-        again = grid(optimizer=adam).fit(X, Y)
-    monkeypatch.setattr(grid_module, "grid_model", spy)
-    with pytest.warns(ig.ConvergenceWarning, match="epochs"):
-        grid(optimizer=adam).fit(X, Y)
-    assert used == [False, False, True, True, True, True, True]  # all examples, then six minibatches
-    monkeypatch.setattr(grid_module, "grid_model", lambda *a, like=None, **o: grid_model(*a, **o))
-    with pytest.warns(ig.ConvergenceWarning, match="epochs"):
-        anew = grid(optimizer=adam).fit(X, Y)
-    assert again.theta_.tobytes() == anew.theta_.tobytes()
-
-
 @pytest.mark.parametrize("entropy", ["B", "fit"])
 def test_convex_energies_predict_block_by_block_what_they_predict_at_once(entropy, monkeypatch):
     X, Y = images(5)
@@ -160,8 +124,7 @@ def test_convex_energies_predict_block_by_block_what_they_predict_at_once(entrop
     monkeypatch.setattr(predicting, "blocks", lambda sizes, most=0: blocks(sizes, 2 * int(sizes[0])))
     parts = crf.infer(X)
     assert_allclose(parts.variables.flat, whole.variables.flat, atol=1e-12)
-    for one, other in zip(parts.factors.groups, whole.factors.groups, strict=True):
-        assert_allclose(one, other, atol=1e-12)
+    each_close(parts.factors.groups, whole.factors.groups, atol=1e-12)
     assert_allclose(parts.component_log_z, whole.component_log_z, rtol=1e-12)
     assert parts.info.converged
     assert (parts.info.bound, parts.info.converged_share) == (whole.info.bound, 1.0)
@@ -205,24 +168,16 @@ def test_minus_one_is_all_processors(name, monkeypatch):
         crf = make(n_jobs=jobs).fit(X, Y)
         assert len(crf.predict(X)) == len(X)
     alone = make(n_jobs=1).fit(X, Y)
-    for one, two in zip(alone.predict(X), crf.predict(X), strict=True):
-        assert_array_equal(one, two)
+    each_equal(alone.predict(X), crf.predict(X))
     assert alone.theta_.tobytes() == crf.theta_.tobytes()
     for wrong in (0, -2, 1.5, "all", True):
-        with pytest.raises(ig.InputError, match=r"n_jobs: expected .*or -1 for all processors"):
-            make(n_jobs=wrong).fit(X, Y)
-
-
-@pytest.mark.parametrize(("n", "expected"), [(1, 1), (20, 1), (21, 2), (300, 15), (2000, 16), (10_000, 60)])
-def test_there_are_blocks_of_predictions_for_many_threads(n, expected):
-    assert len(blocks(np.full(n, 784), predicting._block_size(n * 784))) == expected
+        refuses(r"n_jobs: expected .*or -1 for all processors", make(n_jobs=wrong).fit, X, Y)
 
 
 def test_predictions_are_the_same_in_any_blocks_to_the_bit_by_any_threads(monkeypatch):
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(30, 5, 6, 2)), rng.integers(0, 2, (30, 5, 6))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ig.ConvergenceWarning)
+    with no_convergence_warnings():
         crf = ig.GridCRF(iterations=3, max_iter=2).fit(X, Y)
     whole = crf.predict_marginals(X)
     monkeypatch.setattr(predicting, "FEWEST", 100)
@@ -235,8 +190,7 @@ def sweeping(Y, features=3, **options):
     """A fitted field by sweeps, and images."""
     X = np.random.default_rng(1).normal(size=(*Y.shape, features))
     crf = ig.GridCRF("bp", iterations=3, max_iter=2, **options)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ig.ConvergenceWarning)
+    with no_convergence_warnings():
         return crf.fit(X, Y), X
 
 

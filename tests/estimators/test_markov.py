@@ -12,6 +12,7 @@ from sklearn.metrics import make_scorer
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import isinglass as ig
+from checks import refuses
 from isinglass.errors import FileFormatError, InputError
 from isinglass.estimators.sequence.features import BIAS
 from isinglass.learning.chain import SequenceObjective
@@ -163,14 +164,11 @@ def test_gradient_and_value_of_the_local_likelihood():
     assert value == pytest.approx(expected, rel=1e-12)
 
 
-def test_the_objective_of_an_memm_is_its_own_likelihood():
+def test_an_memm_at_its_optimum_and_with_wide_scores():
     X, Y = sentences()
     est = ig.MEMM(l2=0.1, tol=1e-8, max_iter=500).fit(X, Y)
     penalty = 0.1 * (est.theta_**2).sum()
     assert est.objective_ == pytest.approx(penalty - est.log_likelihood(X, Y).sum(), rel=1e-10)
-
-
-def test_wide_scores_do_not_underflow():
     X = [[["x"], ["y"]], [["y"], ["x"]]]
     est = ig.MEMM(l2=0.1).fit(X, [["a", "b"], ["b", "a"]])
     est.theta_ = est.theta_ * 1e4
@@ -209,12 +207,9 @@ def test_scikit_learn(kind, tmp_path):
 )
 def test_wrong_parameters(options, argument):
     X, Y = sentences()
-    with pytest.raises(InputError, match=argument):
-        ig.HMM(**options).fit(X, Y)
+    refuses(argument, ig.HMM(**options).fit, X, Y)
 
 
 def test_wrong_data():
-    with pytest.raises(InputError, match="counts"):
-        ig.HMM().fit([np.array([[-1.0]])], [["a"]])
-    with pytest.raises(InputError, match="at least one observed"):
-        ig.HMM().fit([[["a"]]], [[None]])
+    refuses("counts", ig.HMM().fit, [np.array([[-1.0]])], [["a"]])
+    refuses("at least one observed", ig.HMM().fit, [[["a"]]], [[None]])

@@ -6,11 +6,13 @@ import pickle
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.stats import ttest_rel
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 
 import isinglass as ig
+from checks import refuses
 
 
 def label_sets(n=120, features=3, labels=4, seed=0):
@@ -98,10 +100,8 @@ def test_frames_of_features_and_names_of_labels(tmp_path):
     kept = ig.MultiLabelCRF.load(tmp_path / "m.isg")
     assert kept.feature_names_in_ == ["red", "green", "blue"]
     assert (kept.predict(X) == kept.predict(features)).all()
-    with pytest.raises(ig.InputError, match=r"order of fit, got 'blue' in the place of 'red'"):
-        kept.predict(features[["blue", "green", "red"]])
-    with pytest.raises(ig.InputError, match="graph: expected names of labels, got 'sea'"):
-        ig.MultiLabelCRF(graph=[("a", "sea")]).fit(features, labels)
+    refuses(r"order of fit, got 'blue' in the place of 'red'", kept.predict, features[["blue", "green", "red"]])
+    refuses("graph: expected names of labels, got 'sea'", ig.MultiLabelCRF(graph=[("a", "sea")]).fit, features, labels)
     assert crf.set_params(graph="tree").fit(X, Y).feature_names_in_ is None
 
 
@@ -130,5 +130,75 @@ def test_labels_that_are_nan_are_not_observed():
     ],
 )
 def test_mistakes_are_named(call, words):
-    with pytest.raises(ig.InputError, match=words):
-        call(*label_sets(30))
+    refuses(words, call, *label_sets(30))
+
+
+def draw(n, seed, nodes=20):
+    """One run of one to four positives on a ring, and a feature with heavy-tailed noise."""
+    rng = np.random.default_rng(seed)
+    edges, X, Y = [(i, (i + 1) % nodes) for i in range(nodes)], [], []
+    for _ in range(n):
+        y = np.zeros(nodes, int)
+        y[(rng.integers(nodes) + np.arange(rng.integers(1, 5))) % nodes] = 1
+        X.append((np.c_[1.5 * y + rng.standard_t(1.5, size=nodes), np.ones(nodes)], edges))
+        Y.append(y)
+    return X, Y
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore::isinglass.ConvergenceWarning")
+def test_training_for_f_beats_the_likelihood():
+    (X, Y), (X_test, Y_test) = draw(100, 0), draw(200, 1)
+
+    def scores(**options):
+        found = ig.GraphCRF(l2=0.01, max_iter=30, **options).fit(X, Y).predict(X_test)
+        return np.array([ig.metrics.f_measure([y], [x]) for y, x in zip(Y_test, found, strict=True)])
+
+    risk = scores(loss="f1", decoder="f1", iterations=5)
+    for decoder in ("mpm", "f1"):
+        likelihood = scores(inference="bp", loss="cl", iterations=5, decoder=decoder)
+        assert risk.mean() > likelihood.mean()
+        assert ttest_rel(risk, likelihood).pvalue < 0.01
+
+
+@pytest.mark.filterwarnings("ignore::isinglass.ConvergenceWarning")
+@pytest.mark.parametrize("decoder", ["identity", "soft"])
+def test_scores_need_decisions(decoder):
+    X, Y = draw(5, 0)
+    crf = ig.GraphCRF(iterations=2, max_iter=2, decoder=decoder).fit(X, Y)
+    refuses("decoder: expected one that decides on states, for score", crf.score, X, Y)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"loss": "f1", "decoder": "map"}, "decoder: expected one with a differentiable version, for loss 'f1'"),
+        ({"loss": "f1", "decoder": ig.decoding.F1(positive=0)}, "decoder: expected a decoder with positive=1"),
+        ({"loss": "f1", "decoder": ig.decoding.F1("exact")}, "form: expected 'independent' or 'even-split'"),
+        ({"loss": ig.losses.L1(temperature=0.0)}, "temperature: expected a positive number"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(options, message):
+    X, Y = draw(5, 0)
+    refuses(message, ig.GraphCRF(iterations=2, stages=[{"max_iter": 1}], **options).fit, X, Y)
+
+
+@pytest.fixture
+def scenes():
+    rng = np.random.default_rng(0)
+    Y = rng.integers(0, 2, (1, 40, 40))
+    return Y[..., None] + rng.normal(size=(1, 40, 40, 1)), Y
+
+
+@pytest.mark.long
+def test_an_exact_decoder(scenes) -> None:
+    X, Y = scenes
+    crf = ig.GridCRF(iterations=1, max_iter=1, decoder="map")
+    with ig.errors.no_convergence_warnings():
+        crf.fit(X, Y)
+    refuses(r"decoding.MAP\('trws'\)", crf.predict, X, error=ig.MemoryLimitError)
+
+
+@pytest.mark.long
+def test_an_exact_margin(scenes) -> None:
+    refuses(r"Margin\(solver='trws'\)", ig.GridCRF(loss="margin").fit, *scenes, error=ig.MemoryLimitError)

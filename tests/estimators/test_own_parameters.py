@@ -6,6 +6,7 @@ from estimator_helpers import KINDS
 from numpy.testing import assert_allclose, assert_array_equal
 
 import isinglass as ig
+from checks import refuses
 from isinglass.learning.training.choices import algorithm_of, choices_of
 from isinglass.learning.training.stages import start_of
 from isinglass.models import graph_model, grid_model
@@ -75,10 +76,14 @@ def test_one_iteration_is_the_shared_problem(kind):
     assert_array_equal(one.predict(X)[0], shared.predict(X)[0])
 
 
-def test_l1_for_each_iteration(kind):
+def test_penalties_and_other_numbers_of_iterations(kind):
     make, data = KINDS[kind]
     crf = make(l1=1.0, **OWN).fit(*data())
     assert 0 < (crf.theta_ == 0).sum() < len(crf.theta_)
+    make, data = KINDS[kind]
+    X, Y = data()
+    crf = make(max_iter=300, **OWN).fit(X, Y).set_params(iterations=4)
+    refuses("iterations: expected 3, as many as have parameters, got 4", crf.predict, X)
 
 
 def test_files_and_checkpoints(kind, tmp_path):
@@ -93,13 +98,4 @@ def test_files_and_checkpoints(kind, tmp_path):
     assert_array_equal(again.predict_marginals(X)[0], crf.predict_marginals(X)[0])
     make(checkpoint=tmp_path / "b", callback=lambda p: p.iteration == 3, **OWN).fit(X, Y)
     assert make(checkpoint=tmp_path / "b", **OWN).fit(X, Y).theta_.tobytes() == crf.theta_.tobytes()
-    with pytest.raises(ig.InputError, match="checkpoint"):
-        make(iterations=3, checkpoint=tmp_path / "b").fit(X, Y)
-
-
-def test_another_number_of_iterations_is_refused_at_prediction(kind):
-    make, data = KINDS[kind]
-    X, Y = data()
-    crf = make(max_iter=300, **OWN).fit(X, Y).set_params(iterations=4)
-    with pytest.raises(ig.InputError, match="iterations: expected 3, as many as have parameters, got 4"):
-        crf.predict(X)
+    refuses("checkpoint", make(iterations=3, checkpoint=tmp_path / "b").fit, X, Y)

@@ -10,11 +10,11 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 import isinglass as ig
-from isinglass.estimators import Epoch
+from checks import each_equal, refuses
 from isinglass.io.arrays import read_arrays, write_arrays
 from isinglass.learning.checkpoint import resume
 from isinglass.learning.optimizers import Adam
-from isinglass.learning.training.stages import stage_file, stages_of
+from isinglass.learning.training.stages import stage_file
 
 SHORT = {"loss": "cl", "max_iter": 2}
 both = pytest.mark.parametrize("kind", KINDS)
@@ -41,14 +41,6 @@ def test_stages_are_fits_one_after_the_other(kind):
 
 
 @both
-def test_one_stage_is_no_stage(kind):
-    make, data = KINDS[kind]
-    one, plain = make(stages=["uquad"]).fit(*data()), make(loss="uquad").fit(*data())
-    assert one.theta_.tobytes() == plain.theta_.tobytes()
-    assert one.history_ == plain.history_
-
-
-@both
 def test_predictions_are_made_as_in_the_last_stage(kind):
     make, data = KINDS[kind]
     X, Y = data()
@@ -58,10 +50,8 @@ def test_predictions_are_made_as_in_the_last_stage(kind):
     for name in ("theta_", "parameters_", "n_states_", "n_features_in_"):
         setattr(plain, name, getattr(crf, name))
     assert crf.n_features_in_ == 2
-    for one, two in zip(crf.predict_marginals(X), plain.predict_marginals(X), strict=True):
-        assert_array_equal(one, two)
-    for one, two in zip(crf.predict(X), plain.predict(X), strict=True):
-        assert_array_equal(one, two)
+    each_equal(crf.predict_marginals(X), plain.predict_marginals(X))
+    each_equal(crf.predict(X), plain.predict(X))
     assert crf.score(X, Y) == plain.score(X, Y)
     assert crf.infer(X).info.iterations == 1
 
@@ -119,14 +109,12 @@ def test_everything_is_checked_before_any_work(kind, name):
     make, data = KINDS[kind]
     stages, words = WRONG[name]
     seen = []
-    with pytest.raises(ig.InputError, match=words):
-        make(stages=stages, bias=True, callback=seen.append).fit(*data())
+    refuses(words, make(stages=stages, bias=True, callback=seen.append).fit, *data())
     assert not seen
 
 
 def test_a_wrong_choice_of_data_is_one_of_its_stage():
-    with pytest.raises(ig.InputError, match=r"stages\[1\]\.edges: expected 'directions'"):
-        grid(stages=["ucl", {"edges": "some"}]).fit(*images())
+    refuses(r"stages\[1\]\.edges: expected 'directions'", grid(stages=["ucl", {"edges": "some"}]).fit, *images())
 
 
 class KilledError(Exception):
@@ -224,23 +212,6 @@ def test_scikit_learn_files_and_pickles(kind, tmp_path):
     assert search.best_score_ > 0.7
 
 
-def test_files_of_version_1_are_read(tmp_path):
-    """They know no stages, and their history has six columns."""
-    X, Y = images()
-    crf = grid().fit(X, Y)
-    crf.save(tmp_path / "a")
-    file = read_arrays(tmp_path / "a")
-    assert file.version == 3
-    metadata = {key: value for key, value in file.metadata.items() if key != "stage"}
-    del metadata["parameters"]["stages"]
-    assert file.arrays["history"].shape[1] == 6
-    write_arrays(tmp_path / "a", file.arrays, schema="grid-crf", version=1, metadata=metadata)
-    again = ig.GridCRF.load(tmp_path / "a")
-    assert again.history_ == crf.history_
-    assert again.stages is None
-    assert_array_equal(again.predict_marginals(X), crf.predict_marginals(X))
-
-
 @pytest.mark.parametrize("stage", [-1, 2, "0", None])
 def test_forged_stages_are_refused(stage, tmp_path):
     grid(stages=["cl", "ucl"]).fit(*images()).save(tmp_path / "a")
@@ -263,8 +234,7 @@ def test_a_warm_start_with_other_parameters():
     with pytest.raises(ig.InputError, match=r"warm_start: expected the same shapes .*'node' of shape \(2, 2\) after"):
         crf.set_params(bias=False).fit(X, Y)
     crf.set_params(bias=True).theta_ = np.zeros(3)
-    with pytest.raises(ig.InputError, match=r"warm_start: expected the parameters of the last fit, got 3 numbers"):
-        crf.fit(X, Y)
+    refuses(r"warm_start: expected the parameters of the last fit, got 3 numbers", crf.fit, X, Y)
 
 
 def test_a_warm_start_is_that_of_the_first_stage():
@@ -282,12 +252,3 @@ def test_what_is_printed(capsys):
     printed = capsys.readouterr().out.splitlines()
     assert printed[0] == "stage 0"
     assert len(printed) == 3
-
-
-def test_names_and_copies():
-    crf = grid(checkpoint=b"a/run", stages=["cl", {"l2": 3.0}])
-    first, second = stages_of(crf)
-    assert (first.checkpoint, second.checkpoint) == (b"a/run", "a/run.stage1")
-    assert (first.loss, first.l2, second.loss, second.l2) == ("cl", 0.3, "ucl", 3.0)
-    assert crf.l2 == 0.3
-    assert Epoch(1, 0.0, 0.0, 1, 1.0, None, 2).stage == 2

@@ -75,32 +75,6 @@ def test_own_parameters_and_weights_of_classes_go_with_it(kind):
     assert (crf.started_from_, crf.stage_) == ("ucl", 1)
 
 
-class KilledError(Exception):
-    """As if the process were killed."""
-
-
-@both
-def test_killed_and_gone_on(kind, tmp_path):
-    make, data = KINDS[kind]
-    X, Y = data()
-    whole, path = make(loss="suclass").fit(X, Y), tmp_path / "run.npz"
-    ends = {epoch.stage: epoch.iteration for epoch in whole.history_}
-    for deaths in (2, ends[0] + 2):
-        seen = []
-
-        def deadly(progress, seen=seen, deaths=deaths):
-            seen.append(progress)
-            if len(seen) == deaths:
-                raise KilledError
-
-        with pytest.raises(KilledError):
-            make(loss="suclass", checkpoint=path, callback=deadly).fit(X, Y)
-    assert (tmp_path / "run.stage1.npz").exists()
-    again = make(loss="suclass", checkpoint=path).fit(X, Y)
-    assert again.theta_.tobytes() == whole.theta_.tobytes()
-    assert again.history_ == whole.history_
-
-
 def test_interrupted_in_its_start():
     X, Y = images()
     crf = grid(loss="suclass", callback=lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
@@ -110,26 +84,11 @@ def test_interrupted_in_its_start():
     assert crf.predict(X).shape == Y.shape
 
 
-@both
-def test_files_keep_it(kind, tmp_path):
-    make, data = KINDS[kind]
-    X, Y = data()
-    crf = make(loss="suclass").fit(X, Y)
-    crf.save(tmp_path / "a.isg")
-    loaded = type(crf).load(tmp_path / "a.isg")
-    assert (loaded.started_from_, loaded.stage_, loaded.history_) == ("ucl", 1, crf.history_)
-    for one, two in zip(crf.predict_marginals(X), loaded.predict_marginals(X), strict=True):
-        assert one.tobytes() == two.tobytes()
-
-
-def test_it_is_printed(capsys):
+def test_a_start_is_printed_and_may_be_declared(capsys, monkeypatch):
     graph(loss="suclass", verbose=True).fit(*graphs())
     printed = capsys.readouterr().out.splitlines()
     assert printed[0] == "loss 'suclass' starts from 'ucl', which is stage 0"
     assert printed[1] == "stage 0"
-
-
-def test_a_loss_of_ones_own_may_declare_a_start(monkeypatch):
     monkeypatch.setattr(SmoothedUnivariate, "facts", SmoothedUnivariate.facts.__class__(
         "", convex=False, consistent=False, uses="beliefs", note="", starts_from="uquad"
     ))  # fmt: skip

@@ -1,5 +1,6 @@
 """Estimators with names: strings as labels of graphs and images, data frames for Markov random fields."""
 
+import itertools
 import pickle
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from sklearn.base import clone
 
 import isinglass as ig
+from checks import refuses
 
 pd = pytest.importorskip("pandas")
 
@@ -34,14 +36,10 @@ def test_strings_are_the_numbers_of_their_order(images, tmp_path):
         assert (kept.predict(X) == crf.predict(X)).all()
         assert kept.classes_.tolist() == ["sea", "sky"]
     assert clone(crf).fit(X, words).theta_.tolist() == crf.theta_.tolist()
-    with pytest.raises(ig.InputError, match=r"got 'see'; did you mean 'sea'"):
-        crf.score(X, np.where(words == "sea", "see", words))
-    with pytest.raises(ig.InputError, match=r"class_weight: .* got 'ski'; did you mean 'sky'"):
-        ig.GridCRF(class_weight={"ski": 2.0}).fit(X, words)
-    with pytest.raises(ig.InputError, match="n_states: expected the number of labels, 2"):
-        ig.GridCRF(n_states=3).fit(X, words)
-    with pytest.raises(ig.InputError, match="numbers, as in fit"):
-        numbers.score(X, words)
+    refuses(r"got 'see'; did you mean 'sea'", crf.score, X, np.where(words == "sea", "see", words))
+    refuses(r"class_weight: .* got 'ski'; did you mean 'sky'", ig.GridCRF(class_weight={"ski": 2.0}).fit, X, words)
+    refuses("n_states: expected the number of labels, 2", ig.GridCRF(n_states=3).fit, X, words)
+    refuses("numbers, as in fit", numbers.score, X, words)
 
 
 def test_unobserved_strings_are_none(images):
@@ -69,10 +67,8 @@ def test_graphs_with_strings_and_a_warm_start():
     crf.fit(X, [["a" if word == "c" else word for word in y] for y in words])
     assert crf.classes_.tolist() == ["a", "b", "c"]
     assert before > 0.8
-    with pytest.raises(ig.InputError, match="the labels of the last fit"):
-        crf.fit(X, [["z"] * 6 for _ in Y])
-    with pytest.raises(ig.InputError, match=r"Y\[0\]: expected labels that are all strings, got 1"):
-        ig.GraphCRF().fit(X, [[*y[:-1], 1] for y in words])
+    refuses("the labels of the last fit", crf.fit, X, [["z"] * 6 for _ in Y])
+    refuses(r"Y\[0\]: expected labels that are all strings, got 1", ig.GraphCRF().fit, X, [[*y[:-1], 1] for y in words])
 
 
 @pytest.fixture(scope="module")
@@ -165,5 +161,79 @@ def test_frames_of_another_package(weather):
 )
 def test_mistakes_with_frames_are_named(weather, call, words):
     mrf = ig.MRF(edges=[("rain", "wet")], l2=1e-3).fit(weather)
-    with pytest.raises(ig.InputError, match=words):
-        call(mrf, weather)
+    refuses(words, call, mrf, weather)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    rng = np.random.default_rng(0)
+    edges = [(0, 1), (1, 2), (2, 3), (3, 0)]
+    Y = [rng.integers(0, 3, 4) for _ in range(12)]
+    X = [(np.eye(3)[y] + 0.8 * rng.normal(size=(4, 3)), edges) for y in Y]
+    words = [np.array(["a", "b", "c"])[y] for y in Y]
+    return ig.GraphCRF(l2=0.2, bias=True).fit(X, words), X, words
+
+
+def joint_table(crf, example):
+    """All labellings of one example of four nodes, and their log-probabilities."""
+    nodes, edges = example
+    cells = np.array(list(itertools.product(range(3), repeat=4)))
+    own = np.c_[nodes, np.ones(4)] @ crf.parameters_["node"]
+    scores = own[np.arange(4), cells].sum(axis=1)
+    scores += sum(crf.parameters_["edge"][cells[:, i], cells[:, j]] for i, j in edges)
+    return cells, scores - np.logaddexp.reduce(scores)
+
+
+def test_log_probabilities(fitted):
+    crf, X, words = fitted
+    expected = []
+    for x, y in zip(X[:4], words, strict=False):
+        cells, log_p = joint_table(crf, x)
+        codes = np.searchsorted(["a", "b", "c"], y)
+        expected.append(log_p[(cells == codes).all(axis=1)][0])
+    assert crf.log_likelihood(X[:4], words[:4]) == pytest.approx(expected, abs=1e-9)
+    hidden = [np.array([*y[:3], None], object) for y in words[:1]]
+    cells, log_p = joint_table(crf, X[0])
+    codes = np.searchsorted(["a", "b", "c"], words[0][:3])
+    agreeing = (cells[:, :3] == codes).all(axis=1)
+    assert crf.log_likelihood(X[:1], hidden) == pytest.approx([np.logaddexp.reduce(log_p[agreeing])], abs=1e-9)
+
+
+def test_n_best_and_probabilities(fitted):
+    crf, X, _ = fitted
+    for x, found in zip(X[:3], crf.predict_n_best(X[:3], 5), strict=True):
+        cells, log_p = joint_table(crf, x)
+        order = np.argsort(-log_p)[:5]
+        assert [p for _, p in found] == pytest.approx(log_p[order], abs=1e-9)
+        assert next(labels.tolist() for labels, _ in found) == np.array(["a", "b", "c"])[cells[order[0]]].tolist()
+    crf, X, _ = fitted
+    for one, two in zip(crf.predict_proba(X), crf.predict_marginals(X), strict=True):
+        assert one.tolist() == two.tolist()
+
+
+def test_samples_have_the_marginals(fitted):
+    crf, X, _ = fitted
+    many = [X[0]] * 3000
+    drawn = np.array(crf.sample(many, random_state=0))
+    cells, log_p = joint_table(crf, X[0])
+    for node in range(4):
+        for k, label in enumerate("abc"):
+            truth = np.exp(log_p[cells[:, node] == k]).sum()
+            assert (drawn[:, node] == label).mean() == pytest.approx(truth, abs=0.04)
+    assert (crf.sample(X, random_state=1)[0] == crf.sample(X, random_state=1)[0]).all()
+    assert len(crf.sample(X[:2], random_state=1, algorithm=ig.Gibbs(sweeps=20))) == 2
+
+
+def test_images_and_mistakes():
+    rng = np.random.default_rng(0)
+    Y = rng.integers(0, 2, (3, 2, 3))
+    X = Y[..., None] + 0.5 * rng.normal(size=(3, 2, 3, 1))
+    crf = ig.GridCRF(bias=True, l2=0.2).fit(X, Y)
+    assert crf.sample(X, 0).shape == Y.shape
+    assert crf.predict_n_best(X, 2)[1][0][0].shape == (2, 3)
+    assert crf.log_likelihood(X, Y).shape == (3,)
+    lists = crf.predict_n_best(list(X), 1)
+    assert [one[0][0].tolist() for one in lists] == [one[0][0].tolist() for one in crf.predict_n_best(X, 1)]
+    refuses("labels from 0 to 1, as in fit", crf.log_likelihood, X, Y + 1)
+    own = ig.GridCRF(iterations=2, own_parameters=True).fit(X, Y)
+    refuses("own_parameters: expected parameters that all iterations share", own.sample, X)

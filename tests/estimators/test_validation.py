@@ -1,13 +1,16 @@
 """Early stopping by the loss on validation data, whole or resumed."""
 
+import os
+
 import numpy as np
 import pytest
 from estimator_helpers import KINDS, graph, graphs, grid
 from numpy.testing import assert_allclose
 
 import isinglass as ig
-from isinglass.learning.optimizers import Adam
+from isinglass.learning.optimizers import Adam, Lbfgs, OwlQn
 from isinglass.learning.training.choices import choices_of
+from isinglass_experiments.data import entity_attributes, load_wnut17
 
 LOSSES = ["ucl", "cl", "pseudo", "cquad"]
 
@@ -138,3 +141,64 @@ def test_verbose_shows_how_it_goes(capsys):
     assert words[-4:-1:2] == ["0%", "validation"]
     grid(inference="exact", iterations=None, verbose=True).fit(*train)
     assert "100% converged" in capsys.readouterr().out
+
+
+def test_a_smaller_tol_gives_a_smaller_gradient():
+    rng = np.random.default_rng(0)
+    Y = [rng.integers(0, 3, 8) for _ in range(40)]
+    X = [np.eye(3)[y] + rng.normal(size=(8, 3)) for y in Y]
+    usual, tight = (ig.ChainCRF(tol=tol, max_iter=2000).fit(X, Y) for tol in (1e-4, 1e-10))
+    assert "ftol = 1e-10" in usual.message_
+    assert "the gradient norm" in tight.message_
+    assert tight.history_[-1].gradient_norm < 1e-9
+    assert [epoch.value for epoch in tight.history_[: usual.n_iter_]] == [epoch.value for epoch in usual.history_]
+
+
+@pytest.mark.parametrize(("tol", "ftol"), [(1e-3, 1e-10), (1e-4, 1e-10), (1e-6, 1e-14), (0.0, 0.0)])
+def test_the_relative_decrease_that_ends_training_follows_tol(tol, ftol):
+    for estimator in (ig.ChainCRF(tol=tol), ig.ChainCRF(tol=tol, l1=0.1), ig.ChainCRF(tol=tol, optimizer="steepest")):
+        assert_allclose(estimator._choices().optimizer.ftol, ftol, rtol=1e-12)
+    assert ig.ChainCRF(tol=tol, optimizer=Lbfgs(ftol=1e-3))._choices().optimizer.ftol == 1e-3
+    assert ig.ChainCRF(tol=1e-4)._choices().optimizer == Lbfgs(tol=1e-4, max_iter=200)
+
+
+def equal_labels():
+    """Return complete graphs of six nodes, all of the same label, with features that say little."""
+    rng = np.random.default_rng(0)
+    edges = np.array([(i, j) for i in range(6) for j in range(i)])
+    Y = [np.full(6, rng.integers(2)) for _ in range(20)]
+    return [(0.1 * y[:, None] + rng.normal(size=(6, 1)), edges) for y in Y], Y
+
+
+@pytest.mark.filterwarnings("ignore:training stopped")
+def test_truncated_belief_propagation_is_flagged():
+    bp = ig.BeliefPropagation(iterations=2, schedule="flooding")
+    with pytest.warns(ig.ConvergenceWarning, match="a likelihood above one.*inference='trw'"):
+        crf = ig.GraphCRF(bp, loss="cl", l2=1e-3, max_iter=20).fit(*equal_labels())
+    assert crf.objective_ < 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("inference", ["trw", "exact"])
+def test_upper_bounds_need_no_word(inference):
+    crf = ig.GraphCRF(inference, loss="cl", gradient="envelope", l2=1e-3).fit(*equal_labels())
+    assert crf.objective_ > 0
+
+
+THEIRS = {10: 40999.68354, 20: 13982.005114, 50: 2081.92, 100: 1882.61}  # python-crfsuite 0.9.12, c1 = c2 = 0.1
+
+
+@pytest.mark.long
+@pytest.mark.skipif("ISINGLASS_DATA" not in os.environ, reason="needs the data folder")
+def test_as_low_as_crfsuite_after_as_many_evaluations():
+    data = load_wnut17()
+    seen = []
+
+    def note(progress):
+        seen.append((progress.state.evaluations, progress.value))
+        return progress.state.evaluations >= max(THEIRS)
+
+    crf = ig.ChainCRF(l2=0.1, optimizer=OwlQn(l1=0.1, tol=0), callback=note)
+    crf.fit([entity_attributes(words) for words in data.words_train], data.Y_train)
+    for most, value in THEIRS.items():
+        assert min(v for n, v in seen if n <= most) <= 1.01 * value

@@ -50,10 +50,15 @@ def test_blocks_agree_with_networkx(seed):
     assert {frozenset(p) for p in pairs[alone].tolist()} == bridges
 
 
-def test_a_search_as_deep_as_the_graph_is_long():
+def test_large_graphs():
     n = 200_000
     pairs = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
     assert len(np.unique(link_blocks(*adjacency(pairs, n)))) == n - 1
+    # In an infinite square lattice every link has resistance 1/2.
+    rho = appearance_probabilities(ig.grid_graph(80, 80, 2))
+    assert (rho > 0).all()
+    assert_allclose(rho.sum(), 80 * 80 - 1)
+    assert_allclose(rho.mean(), 0.5, atol=0.01)
 
 
 def test_probabilities_are_resistances_and_bridges_are_exactly_one():
@@ -103,11 +108,3 @@ def test_subsets_of_higher_arity_are_covered(monkeypatch):
     assert (rho > 0).all()
     assert (rho <= 1).all()
     assert 2 * rho.sum() <= 7 + 1e-12  # an acyclic subset of triples has at most 7 / 2 of them
-
-
-def test_a_large_grid_is_nearly_homogeneous():
-    """In an infinite square lattice every link has resistance 1/2."""
-    rho = appearance_probabilities(ig.grid_graph(80, 80, 2))
-    assert (rho > 0).all()
-    assert_allclose(rho.sum(), 80 * 80 - 1)
-    assert_allclose(rho.mean(), 0.5, atol=0.01)

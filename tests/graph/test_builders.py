@@ -12,11 +12,17 @@ def edges(graph):
     return [scope for scope in graph.scopes if len(scope) == 2]
 
 
-def test_grid_order_is_unary_then_horizontal_then_vertical():
+def test_grids_and_small_graphs():
     graph = ig.grid_graph(2, 3, 4)
     assert list(graph.scopes[:6]) == [(i,) for i in range(6)]
     assert edges(graph) == [(0, 1), (1, 2), (3, 4), (4, 5), (0, 3), (1, 4), (2, 5)]
     assert set(graph.cards) == {4}
+    refuses("neighbours: expected 4 or 8 in 2 dimensions, got 6", ig.lattice_graph, (3, 3), 2, neighbours=6)
+    graph = ig.chain_graph(3, [2, 3, 4])
+    assert [g.shape for g in graph.groups] == [(2,), (3,), (4,), (2, 3), (3, 4)]
+    assert list(graph.scopes) == [(0,), (1,), (2,), (0, 1), (1, 2)]
+    assert list(ig.grid_graph(1, 1, 2).scopes) == [(0,)]
+    assert {frozenset(e) for e in edges(ig.complete_graph(5, 2))} == {frozenset(e) for e in nx.complete_graph(5).edges}
 
 
 @pytest.mark.parametrize(
@@ -40,17 +46,6 @@ def test_lattices_against_networkx(shape, neighbours, count):
     assert count is None or len(found) == count
 
 
-def test_lattice_refuses_other_neighbourhoods():
-    refuses("neighbours: expected 4 or 8 in 2 dimensions, got 6", ig.lattice_graph, (3, 3), 2, neighbours=6)
-
-
-def test_mixed_cardinalities_and_single_sites():
-    graph = ig.chain_graph(3, [2, 3, 4])
-    assert [g.shape for g in graph.groups] == [(2,), (3,), (4,), (2, 3), (3, 4)]
-    assert list(graph.scopes) == [(0,), (1,), (2,), (0, 1), (1, 2)]
-    assert list(ig.grid_graph(1, 1, 2).scopes) == [(0,)]
-
-
 def test_random_trees_and_graphs():
     tree = ig.tree_graph(500, 2, random_state=1)
     assert tree.is_forest
@@ -61,10 +56,6 @@ def test_random_trees_and_graphs():
     assert edges(graph) == edges(ig.random_graph(50, 300, 2, random_state=2))
     assert len(edges(ig.random_graph(7, 21, 2, random_state=0))) == 21  # all pairs
     refuses("n_edges: expected at most the 21 pairs", ig.random_graph, 7, 22, 2)
-
-
-def test_complete_graph():
-    assert {frozenset(e) for e in edges(ig.complete_graph(5, 2))} == {frozenset(e) for e in nx.complete_graph(5).edges}
 
 
 def test_networkx_both_ways():

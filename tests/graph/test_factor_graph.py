@@ -82,12 +82,27 @@ def test_repetition_is_a_union_of_copies(graph, n):
     assert_array_equal(one.factor_component, other.factor_component)
 
 
-def test_groups_keep_their_order_and_bulk_construction_agrees():
+def test_a_graph_keeps_its_groups_and_is_pickled():
     cards = np.array([2, 2, 3, 3])
     bulk = ig.FactorGraph.from_groups(cards, [[[0], [1]], [[0, 2], [1, 3]], [[2, 0]]])
     assert list(bulk.scopes) == [(0,), (1,), (0, 2), (1, 3), (2, 0)]
     assert [g.shape for g in bulk.groups] == [(2,), (2, 3), (3, 2)]
     assert list(ig.FactorGraph(cards, list(bulk.scopes)).scopes) == list(bulk.scopes)
+    cards = np.array([2, 2])
+    graph = ig.FactorGraph(cards, [(0, 1)])
+    cards[0] = 7
+    assert graph.cards[0] == 2
+    graph = ig.grid_graph(3, 3, [2, 3] * 4 + [2]).repeat(2)
+    copy = pickle.loads(pickle.dumps(graph))
+    assert list(copy.scopes) == list(graph.scopes)
+    assert copy.n_components == 2
+    with pytest.raises(
+        ig.InputError, match=r"scopes\[0\]: expected one table shape in a group, got \(2,\) and, in row 1"
+    ):
+        ig.FactorGraph.from_groups([2, 3], [[[0], [1]]])
+    assert str(ig.grid_graph(10, 10, 2)) == "FactorGraph: 100 variables (2 states), 280 factors (arity 1-2)"
+    assert str(ig.FactorGraph([], [])) == "FactorGraph: 0 variables, 0 factors, forest"
+    assert "3 components" in str(ig.chain_graph(2, 2).repeat(3))
 
 
 def test_a_graph_cannot_be_changed():
@@ -98,20 +113,6 @@ def test_a_graph_cannot_be_changed():
         graph.cards[0] = 3
     with pytest.raises(ValueError, match="read-only"):
         graph.groups[0].scopes[0] = 1
-
-
-def test_construction_does_not_keep_the_callers_array():
-    cards = np.array([2, 2])
-    graph = ig.FactorGraph(cards, [(0, 1)])
-    cards[0] = 7
-    assert graph.cards[0] == 2
-
-
-def test_pickling():
-    graph = ig.grid_graph(3, 3, [2, 3] * 4 + [2]).repeat(2)
-    copy = pickle.loads(pickle.dumps(graph))
-    assert list(copy.scopes) == list(graph.scopes)
-    assert copy.n_components == 2
 
 
 @pytest.mark.parametrize(
@@ -133,19 +134,6 @@ def test_pickling():
 def test_wrong_input_names_the_argument(cards, scopes, message):
     with pytest.raises(ig.InputError, match=message):
         ig.FactorGraph(cards, scopes)
-
-
-def test_mixed_shapes_in_a_group_are_refused():
-    with pytest.raises(
-        ig.InputError, match=r"scopes\[0\]: expected one table shape in a group, got \(2,\) and, in row 1"
-    ):
-        ig.FactorGraph.from_groups([2, 3], [[[0], [1]]])
-
-
-def test_describing_itself():
-    assert str(ig.grid_graph(10, 10, 2)) == "FactorGraph: 100 variables (2 states), 280 factors (arity 1-2)"
-    assert str(ig.FactorGraph([], [])) == "FactorGraph: 0 variables, 0 factors, forest"
-    assert "3 components" in str(ig.chain_graph(2, 2).repeat(3))
 
 
 @pytest.mark.parametrize("n", [1, 3])

@@ -1,7 +1,6 @@
 """What "converged", "exact" and a derivative at a tolerance stop mean for message passing."""
 
 import os
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -318,8 +317,7 @@ def test_perturbations_and_hessians_stay_at_the_fixed_point():
     loss = np.zeros((64, 2))
     loss[0, 0] = 1
     field = [np.array([0.0, 1.0]) if t.ndim == 1 else np.zeros((2, 2)) for t in p.log_tables]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ig.ConvergenceWarning)
+    with no_convergence_warnings():
         refuses("a stable fixed point", ig.perturbation, p, "bp", variables=list(loss))
         refuses("fixed point", ig.hessian_vector_product, p, "bp", field, log_z=1.0)
     strong = ig.Potentials.from_groups(grid, [np.zeros((64, 2)), 2.0 * COUPLING[None]])

@@ -94,10 +94,14 @@ def test_bethe_weights_are_exact_on_forests(copies):
     each_close(r.factors, truth.factors, atol=1e-10)
 
 
-def test_what_is_not_convex_is_refused():
+def test_what_has_not_converged_or_is_not_convex():
     p = random_potentials(ig.complete_graph(5, 2), np.random.default_rng(0))
     with pytest.raises(ig.InputError, match=r"weights: expected ones for which .* convex, .* not positive definite"):
         ig.infer(p, "convex", weights=ig.EntropyWeights(-5.0))
+    p = random_potentials(ig.grid_graph(3, 3, 2), np.random.default_rng(0), 10.0)
+    with pytest.warns(ig.ConvergenceWarning, match="convex stopped after"):
+        r = ig.infer(p, "convex", max_iter=1)
+    assert r.info.bound is None
 
 
 def test_upper_bounds_only_where_they_are_true():
@@ -232,13 +236,6 @@ def test_components_converge_by_themselves():
     assert info.component_iterations[0] < info.component_iterations[1]
     assert info.component_converged.all()
     assert (info.component_residual <= 1e-9).all()
-
-
-def test_not_converged_warns():
-    p = random_potentials(ig.grid_graph(3, 3, 2), np.random.default_rng(0), 10.0)
-    with pytest.warns(ig.ConvergenceWarning, match="convex stopped after"):
-        r = ig.infer(p, "convex", max_iter=1)
-    assert r.info.bound is None
 
 
 def test_a_start_from_an_earlier_result():

@@ -91,24 +91,6 @@ def test_complex_systems(system):
     each_close(mine.groups, true.groups, rtol=1e-8, atol=1e-8)
 
 
-def test_the_incomplete_factor_has_the_entries_of_the_matrix():
-    """L L' equals A where A has entries, and on a tree, in an order without fill, everywhere."""
-    from isinglass.kernels.numba.free_energy.incomplete import apply_incomplete, incomplete
-
-    for matrix, whole in ((laplacian(6), False), (np.diag(np.full(9, 2.0)) + 0.9 * np.eye(9, k=1).T, True)):
-        matrix = np.tril(matrix) + np.tril(matrix, -1).T
-        low = tril(csr_matrix(matrix)).tocsr()
-        lower = np.zeros(low.nnz)
-        assert incomplete(low.indptr, low.indices, low.data, 0.0, lower)
-        factor = csr_matrix((lower, low.indices, low.indptr)).toarray()
-        product = factor @ factor.T
-        assert_allclose(product[matrix != 0], matrix[matrix != 0], atol=1e-14)
-        assert np.allclose(product, matrix) == whole
-        right, out = np.arange(1.0, len(matrix) + 1), np.zeros(len(matrix))
-        apply_incomplete(low.indptr, low.indices, lower, right, out)
-        assert_allclose(product @ out, right, rtol=1e-10)
-
-
 def test_solutions_are_those_of_dense_systems(system):
     matrix, right = laplacian(9), np.random.default_rng(0).normal(size=81)
     factor, positive = factor_of(matrix, system)
@@ -197,21 +179,6 @@ def test_large_factors_are_replaced(monkeypatch):
     p = grid()
     assert kinds(p, "auto") == [""]
     assert Problem.of(p, *weights.on(p.graph)).shape.layout.patterns[0].bandwidth == 9
-
-
-def test_the_predicted_size_is_that_of_the_factor():
-    from isinglass.inference.free_energy.linear.system import Local, _fill_order
-
-    graph = ig.grid_graph(7, 8, 3)
-    scopes = np.concatenate([g.scopes.ravel() for g in graph.groups if g.arity == 2])
-    local = Local(graph.cards, scopes, np.full(len(scopes) // 2, 2), [])
-    first, near = local._neighbours(graph.n_variables)
-    entries = len(local.pattern(False, "factorised").sparse[3])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(convex_system, "LARGEST", 24 * entries)
-        assert _fill_order(first, near, graph.cards - 1, True) is not None
-        patch.setattr(convex_system, "LARGEST", 24 * entries - 1)
-        assert _fill_order(first, near, graph.cards - 1, True) is None
 
 
 def test_multigrid_is_reproducible():

@@ -1,7 +1,5 @@
 """The message-passing engine: reference values, variants of its loops, schedules, bounds, batches, decoding."""
 
-import warnings
-
 import numpy as np
 import pytest
 from benchmarks.problems import problem
@@ -9,6 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import isinglass as ig
 from checks import quiet
+from isinglass.errors import no_convergence_warnings
 from isinglass.graph.grids import grid_shape
 from isinglass.graph.message_graph import edges_of
 from isinglass.graph.schedules import grid_schedule, tree_schedule
@@ -24,13 +23,12 @@ def test_bethe_reference_values(name, log_z, schedule):
     assert_allclose(r.log_z, log_z, atol=1e-6)
 
 
-@pytest.mark.long
-def test_bethe_reference_value_of_a_large_grid():
-    assert_allclose(ig.infer(problem("ising300"), "bp").log_z, 113427.1542293, atol=1e-6)
+LARGE_GRID = pytest.param("ising300", 113427.1542293, marks=pytest.mark.long)
 
 
-def test_bethe_reference_value_with_five_states():
-    assert_allclose(ig.infer(problem("potts100_k5"), "bp").log_z, 20148.4327379, atol=1e-6)
+@pytest.mark.parametrize(("name", "log_z"), [("potts100_k5", 20148.4327379), LARGE_GRID])
+def test_bethe_reference_values_of_larger_models(name, log_z):
+    assert_allclose(ig.infer(problem(name), "bp").log_z, log_z, atol=1e-6)
 
 
 @pytest.mark.parametrize("card", [2, 3, 5])
@@ -52,16 +50,13 @@ def test_loops_for_a_constant_number_of_states_have_the_bits_of_the_others(sched
         assert_array_equal(one, two)
 
 
-def test_not_converged_warns_with_a_remedy_and_claims_nothing():
+def test_how_runs_end():
     p = random_potentials(ig.complete_graph(8, 2), np.random.default_rng(1), 3.0)
     with pytest.warns(ig.ConvergenceWarning, match="raise max_iter, add damping"):
         r = ig.infer(p, ig.TreeReweighted(max_iter=2))
     assert not r.info.converged
     assert r.info.bound is None
     assert r.info.iterations == 2
-
-
-def test_exactly_so_many_iterations():
     p = random_potentials(ig.chain_graph(6, 2), np.random.default_rng(1))
     assert quiet(p, ig.BeliefPropagation(iterations=3)).info.iterations == 3
     assert quiet(p, ig.BeliefPropagation(iterations=0)).info.iterations == 0
@@ -100,16 +95,13 @@ def test_one_grid_sweep_carries_information_across():
     assert seen.variable(15)[1] > 0.5 + 1e-6
 
 
-def test_max_product_decodes_ties_consistently():
-    """All-equal or all-different chains have two best assignments; a decoder by single variables could mix them."""
+def test_decoding_by_max_product():
+    # All-equal or all-different chains have two best assignments; a decoder by single variables could mix them.
     for table in (np.eye(2), 1 - np.eye(2)):
         p = ig.Potentials.from_groups(ig.chain_graph(7, 2), [np.zeros((1, 2)), table[None]])
         m = ig.map_assignment(p, "bp")
         assert m.optimal
         assert m.score == 6
-
-
-def test_max_product_on_loops_is_honest():
     p = random_potentials(ig.grid_graph(5, 5, 2), np.random.default_rng(0))
     m = ig.map_assignment(p, ig.BeliefPropagation(damping=0.2))
     assert not m.optimal
@@ -118,11 +110,15 @@ def test_max_product_on_loops_is_honest():
     assert_allclose(m.score, p.log_score(m.states))
 
 
-def test_fractional_with_ones_is_belief_propagation():
+def test_relations_between_algorithms():
     p = random_potentials(ig.grid_graph(4, 4, 3), np.random.default_rng(0), 0.5)
     one, two = ig.infer(p, "bp"), ig.infer(p, "fbp")
     assert_allclose(one.log_z, two.log_z, rtol=1e-9)
     assert_allclose(one.variables.flat, two.variables.flat, atol=1e-9)
+    p = problem("ising15")
+    lower, exact, upper = (ig.infer(p, name) for name in ("mf", "exact", "trw"))
+    assert (lower.info.bound, exact.info.bound, upper.info.bound) == ("lower", "exact", "upper")
+    assert lower.log_z < exact.log_z < upper.log_z
 
 
 def test_beliefs_at_a_fixed_point_are_locally_consistent():
@@ -137,20 +133,12 @@ def test_beliefs_at_a_fixed_point_are_locally_consistent():
                 assert_allclose(belief.sum(axis=others), r.variable(i), atol=1e-9)
 
 
-def test_bounds_sandwich_log_z():
-    p = problem("ising15")
-    lower, exact, upper = (ig.infer(p, name) for name in ("mf", "exact", "trw"))
-    assert (lower.info.bound, exact.info.bound, upper.info.bound) == ("lower", "exact", "upper")
-    assert lower.log_z < exact.log_z < upper.log_z
-
-
 @pytest.mark.parametrize("algorithm", [ig.BeliefPropagation(max_iter=3, tol=1e-4), ig.MeanField(max_iter=3, tol=1e-4)])
 def test_the_share_of_components_that_converged_is_told(algorithm):
     graph = ig.grid_graph(4, 4, 2)
     rng = np.random.default_rng(0)
     parts = [random_potentials(graph, rng, scale) for scale in (0.05, 3.0, 0.05)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ig.ConvergenceWarning)
+    with no_convergence_warnings():
         alone = [ig.infer(p, algorithm).info.converged_share for p in parts]
         together = ig.infer(ig.potentials_union(parts), algorithm).info
     assert alone == [1.0, 0.0, 1.0]

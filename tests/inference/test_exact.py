@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
 import isinglass as ig
-from checks import refuses
+from checks import beliefs_close, refuses
 from isinglass.testing import random_potentials
 
 LARGE = [
@@ -25,10 +25,7 @@ LARGE = [
 def test_buckets_larger_than_a_block(graph, zeros, scale):
     p = random_potentials(graph, np.random.default_rng(1), scale, zeros)
     mine, truth = ig.infer(p, "exact"), ig.infer(p, "brute")
-    assert_allclose(mine.log_z, truth.log_z, rtol=1e-12)
-    assert_allclose(mine.variables.flat, truth.variables.flat, atol=1e-9)
-    for a, belief in enumerate(mine.factors):
-        assert_allclose(belief, truth.factor(a), atol=1e-9)
+    beliefs_close(mine, truth, atol=1e-9)
     assert_allclose(ig.map_assignment(p).score, ig.map_assignment(p, "brute").score, rtol=1e-12)
     joint = [graph.n_variables - 1, 0, 3]
     assert_allclose(mine.joint(joint), truth.joint(joint), atol=1e-9)
@@ -110,19 +107,6 @@ def test_ten_thousand_disconnected_parts():
     assert_allclose(r.factors.groups[0], np.exp(pair - log_z[:, None, None]), atol=1e-12)
 
 
-def test_empty_graph_and_constants():
-    r = ig.infer(ig.Potentials(ig.FactorGraph([], []), []), "exact")
-    assert r.log_z == 0
-    assert len(r.variables) == 0
-    p = ig.Potentials(ig.FactorGraph([1, 1], [(), (0, 1)]), [2.0, [[3.0]]])
-    r = ig.infer(p, "exact")
-    assert r.log_z == 5
-    assert_array_equal(r.factor(1), [[1.0]])
-    assert ig.infer(p, "brute").log_z == 5
-    assert_array_equal(ig.map_assignment(p).states, [0, 0])
-    assert ig.sample(p, 3, random_state=0).shape == (3, 2)
-
-
 def test_many_one_state_variables_pass_numpys_limit_of_axes():
     """A factor over 60 variables, 50 of them with one state; and 200 one-state variables."""
     g = ig.FactorGraph([2] * 10 + [1] * 250, [tuple(range(60)), *((i, 60 + i) for i in range(10))])
@@ -131,14 +115,6 @@ def test_many_one_state_variables_pass_numpys_limit_of_axes():
     r = ig.infer(p, "exact")
     assert_allclose(r.log_z, np.logaddexp.reduce(table.ravel()), rtol=1e-12)
     assert_allclose(r.variable(3), np.exp(table - r.log_z).sum(axis=tuple(i for i in range(60) if i != 3)), atol=1e-12)
-
-
-def test_duplicate_factors_multiply():
-    table = np.random.default_rng(0).normal(size=(3, 2))
-    twice = ig.Potentials(ig.FactorGraph([3, 2], [(0, 1), (0, 1), (1, 0)]), [table, table, table.T])
-    once = ig.Potentials(ig.FactorGraph([3, 2], [(0, 1)]), [3 * table])
-    assert_allclose(ig.infer(twice).log_z, ig.infer(once).log_z, rtol=1e-14)
-    assert_allclose(ig.infer(twice).factor(2), ig.infer(once).factor(0).T, atol=1e-14)
 
 
 def test_samples_follow_the_distribution():
@@ -165,25 +141,19 @@ def test_samples_follow_the_distribution():
         assert stats.chisquare(observed, expected).pvalue > 1e-3
 
 
-def test_n_best_equals_sorting():
+def test_n_best_against_sorting():
     for seed in range(20):
         rng = np.random.default_rng(seed)
         p = random_potentials(ig.random_graph(6, 8, 3, random_state=seed), rng, 1.0, 0.4 * (seed % 2))
         mine, truth = ig.n_best(p, 50), ig.n_best(p, 50, "brute")
         assert_allclose([m.score for m in mine], [m.score for m in truth], atol=1e-10)
         assert_array_equal([m.states for m in mine], [m.states for m in truth])  # no ties in random scores
-
-
-def test_n_best_with_ties_gives_each_assignment_once():
     p = ig.Potentials.from_groups(ig.chain_graph(4, 2), [np.zeros((4, 2)), np.eye(2)[None]])
     found = ig.n_best(p, 100)
     assert len(found) == 16
     assert len({tuple(m.states) for m in found}) == 16
     assert_array_equal([m.score for m in found], sorted((m.score for m in found), reverse=True))
     assert [m.optimal for m in found].count(True) == 2
-
-
-def test_n_best_of_a_long_chain():
     n = 5000
     p = ig.Potentials.from_groups(ig.chain_graph(n, 3), [np.random.default_rng(0).normal(size=(n, 3)), np.eye(3)[None]])
     found = ig.n_best(p, 20)
@@ -234,27 +204,6 @@ def test_what_is_taken_stays_within_what_was_announced(graph, scale):
     assert peak < announced + 2e6
 
 
-def test_derivatives_by_complex_step():
-    """d log Z / d phi are the factor beliefs; d beliefs / d phi meet central differences."""
-    rng = np.random.default_rng(0)
-    for scale in (1.0, 100.0):
-        g = ig.FactorGraph([2, 3, 2, 2], [(0, 1), (1, 2), (2, 3), (3, 0), (1, 3)])
-        p = random_potentials(g, rng, scale, 0.2)
-        direction = [rng.normal(size=t.shape) for t in p.log_tables]
-
-        def moved(step, p=p, direction=direction):
-            return ig.Potentials(p.graph, [t + step * v for t, v in zip(p.log_tables, direction, strict=True)])
-
-        h = 1e-20
-        r = ig.infer(moved(1j * h), "exact")
-        plain = ig.infer(p, "exact")
-        along = sum((b * v).sum() for b, v in zip(plain.factors, direction, strict=True))
-        assert_allclose(r.log_z.imag / h, along, rtol=1e-10)
-        step = 1e-5
-        up, down = (ig.infer(moved(s * step), "exact").variables.flat for s in (1, -1))
-        assert_allclose(r.variables.flat.imag / h, (up - down) / (2 * step), atol=1e-8)
-
-
 def test_a_hard_component_changes_no_bit_of_the_others():
     rng = np.random.default_rng(0)
     easy = [random_potentials(ig.grid_graph(3, 4, 2), rng) for _ in range(20)]
@@ -267,15 +216,12 @@ def test_a_hard_component_changes_no_bit_of_the_others():
     assert_allclose(together.component_log_z[10], ig.infer(hard, "brute").log_z, rtol=1e-12)
 
 
-def test_progress_is_reported_and_ends_at_one():
+def test_progress_and_reference_values():
     seen = []
     p = random_potentials(ig.grid_graph(13, 13, 2), np.random.default_rng(0))
     ig.infer(p, "exact", progress=lambda stage, fraction: seen.append((stage, fraction)))
     assert seen[-1] == ("marginals", 1.0)
     assert ("summing out", 1.0) in seen
-
-
-def test_reference_values_of_the_benchmark_instances():
     from benchmarks.problems import problem
 
     known = {"ising15": 276.7220690028, "tree10000": 11582.3586196245, "chain10000_k5": 20843.2793985460}
@@ -322,24 +268,18 @@ def test_n_best_with_one_variable_of_many_states_stays_small():
     assert peak < 60e6
 
 
-def test_a_variable_with_more_states_than_a_block():
+def test_odd_sizes(monkeypatch):
     p = random_potentials(ig.FactorGraph([1300, 3, 2], [(0, 1), (1, 2), (2, 0)]), np.random.default_rng(0))
     mine, truth = ig.infer(p, "exact"), ig.infer(p, "brute")
     assert_allclose(mine.log_z, truth.log_z, rtol=1e-12)
     assert_allclose(mine.variables.flat, truth.variables.flat, atol=1e-12)
-
-
-def test_samples_may_be_drawn_in_parts(monkeypatch):
     from isinglass.inference.junction_tree import algorithm as exact
 
     p = random_potentials(ig.grid_graph(3, 3, 2), np.random.default_rng(0))
     monkeypatch.setattr(exact, "DRAWS", 20)
     draws = ig.sample(p, 500, random_state=0)
     assert_allclose(draws.mean(axis=0), np.asarray(ig.infer(p).variables)[:, 1], atol=0.1)
-
-
-def test_products_that_would_underflow_are_done_with_logarithms():
-    """A hundred tables whose products span e^-740: above the least double, far below what sums can hold."""
+    # A hundred tables whose products span e^-740: above the least double, far below what sums can hold.
     tables = [-7.4 * (1 - np.eye(100)[i]) for i in range(100)]
     p = ig.Potentials(ig.FactorGraph([100], [(0,)] * 100), tables)
     assert_allclose(ig.infer(p, "exact").log_z, ig.infer(p, "brute").log_z, rtol=1e-12)

@@ -210,15 +210,12 @@ def test_exact_assignments_are_local_optima_too():
     assert not second.locally_optimal
 
 
-def test_imaginary_parts_of_max_marginals_are_normalised():
+def test_ties_and_imaginary_parts():
     p = random_potentials(GRAPHS["grid"], np.random.default_rng(0))
     q = moved(p, [np.arange(t.size).reshape(t.shape) for t in p.log_tables], 1e-20j)
     beliefs = ig.infer(q, ig.MaxProduct(iterations=1)).variables.flat.reshape(-1, 2)
     assert_allclose(beliefs.imag.sum(axis=1) / 1e-20, 0, atol=1e-12)
-
-
-def test_derivatives_at_ties_are_those_of_one_choice():
-    """Whatever the choice: with one more on both entries of a column, b_1(0) = e / (1 + e), whose derivative is 1/4."""
+    # Whatever the choice: with one more on both entries of a column, b_1(0) = e / (1 + e), whose derivative is 1/4.
     p = ig.Potentials(ig.FactorGraph([2, 2], [(0, 1)]), [np.zeros((2, 2))])
     bar = ig.infer(p, ig.MaxProduct(iterations=1), tape=True).backward(variables=[[0.0, 0.0], [1.0, 0.0]])
     assert_allclose(bar.log_tables[0][:, 0].sum(), 0.25, atol=1e-12)

@@ -83,15 +83,16 @@ def test_linear_response_on_loops_is_the_slope_of_the_beliefs(algorithm):
     assert found[0] - r.variable(0)[0] * r.variable(2) == pytest.approx(slope, abs=1e-6)
 
 
-def test_linear_response_beats_independence():
+def test_linear_response_on_small_models():
     p = model(5, size=0.5)
     exact, r = marginal(joint_table(p), 0, 2), ig.infer(p, "bp")
     assert np.abs(r.pair(0, 2) - exact).max() < 0.5 * np.abs(np.outer(r.variable(0), r.variable(2)) - exact).max()
-
-
-def test_tied_tables_do_not_matter():
     shared = ig.Potentials.from_groups(ig.chain_graph(4, 2), [[[0.2, 0.0]] * 4, [[[0.9, 0.0], [0.1, 0.4]]]])
     assert ig.infer(shared, "bp").pair(0, 3) == pytest.approx(ig.infer(shared).pair(0, 3), abs=1e-7)
+    p = model(2)
+    r = ig.infer(p, "mf", tol=1e-12)
+    own = sum(-(b * np.log(b)).sum() for b in r.variables)
+    assert r.entropy() == pytest.approx(own, abs=1e-8)
 
 
 def test_samplers_answer_from_their_draws():
@@ -106,19 +107,14 @@ def test_samplers_answer_from_their_draws():
     refuses("result with log Z", r.entropy)
 
 
-def test_draws_of_exact_inference_estimate_expectations():
+def test_expectations_by_draws():
     p = ig.Potentials.from_groups(ig.grid_graph(5, 5, 2), [np.zeros((25, 2)), 0.3 * np.eye(2)[None]])
     r = ig.infer(p)
     refuses(r"at most 1048576 joint states, got 3.36e.07 .* give samples=10_000", r.expect, lambda s: s.sum(axis=1))
     found = r.expect(lambda s: s.sum(axis=1), samples=4000, random_state=0)
     assert found == pytest.approx(12.5, abs=0.5)
-
-
-def test_mean_field_entropy_is_that_of_its_product():
-    p = model(2)
-    r = ig.infer(p, "mf", tol=1e-12)
-    own = sum(-(b * np.log(b)).sum() for b in r.variables)
-    assert r.entropy() == pytest.approx(own, abs=1e-8)
+    r = ig.infer(ig.Potentials(ig.FactorGraph([2], [(0,)]), [[0.0, 1.0]]))
+    refuses("f: expected a function of states", r.expect, 3)
 
 
 def test_hard_zeros_and_evidence():
@@ -169,8 +165,3 @@ def test_names_in_queries():
 )
 def test_questions_without_an_answer_say_why(call, words):
     refuses(words, call, ig.infer(model(0)))
-
-
-def test_an_expectation_needs_a_function():
-    r = ig.infer(ig.Potentials(ig.FactorGraph([2], [(0,)]), [[0.0, 1.0]]))
-    refuses("f: expected a function of states", r.expect, 3)

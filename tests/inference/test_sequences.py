@@ -94,9 +94,15 @@ def test_best_paths(batch, n):
             assert_allclose(own, value, rtol=1e-12, atol=1e-12)
 
 
-def test_ties_go_to_the_lowest_label():
+def test_ties_and_empty_sequences():
     labels, _ = best_labels(padded(np.zeros((4, 3))), np.array([0, 4]), transition(np.zeros((3, 3))))
     assert_array_equal(labels, 0)
+    offsets = np.array([0, 0, 2, 2])
+    found = run(np.zeros((2, 2)), offsets, np.zeros((2, 2)))
+    assert_allclose(found.log_z, [0, 2 * np.log(2), 0])
+    labels, values = best_labels(padded(np.zeros((2, 2))), offsets, transition(np.zeros((2, 2))))
+    assert len(labels) == 2
+    assert_array_equal(values, 0)
 
 
 @pytest.mark.long
@@ -152,7 +158,7 @@ def test_a_path_that_linear_numbers_would_lose():
     assert found.flagged[0]
 
 
-def test_labels_that_cannot_be_reached_do_not_overflow():
+def test_impossible_labels_and_chains():
     n = 12
     table = np.array([[-200.0, -np.inf], [-np.inf, 0.0]])
     scores = np.zeros((n, 2))
@@ -160,9 +166,6 @@ def test_labels_that_cannot_be_reached_do_not_overflow():
     found = run(scores, np.array([0, n]), table)
     assert_allclose(found.log_z, -200.0 * (n - 1))
     assert_array_equal(found.nodes[:, :2], [[1.0, 0.0]] * n)
-
-
-def test_impossible_chains_are_named():
     scores = np.zeros((3, 2))
     scores[2] = -np.inf
     found = run(scores, np.array([0, 2, 3]), np.zeros((2, 2)))
@@ -193,12 +196,3 @@ def test_samples_follow_the_joint_distribution(scale):
     expected = np.append(p[often], p[~often].sum()) * copies
     keep = expected > 0
     assert chisquare(observed[keep], expected[keep]).pvalue > 1e-3
-
-
-def test_empty_sequences():
-    offsets = np.array([0, 0, 2, 2])
-    found = run(np.zeros((2, 2)), offsets, np.zeros((2, 2)))
-    assert_allclose(found.log_z, [0, 2 * np.log(2), 0])
-    labels, values = best_labels(padded(np.zeros((2, 2))), offsets, transition(np.zeros((2, 2))))
-    assert len(labels) == 2
-    assert_array_equal(values, 0)

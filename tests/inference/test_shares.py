@@ -1,13 +1,12 @@
 """Threads that share one graph: the same bits for any number of them, also where a component is cut into blocks."""
 
-import warnings
-
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
 import isinglass as ig
 from isinglass import segments
+from isinglass.errors import no_convergence_warnings
 from isinglass.inference.message_passing import shares
 from isinglass.inference.message_passing.moves import planes, sheets
 from isinglass.inference.message_passing.moves.lattices import lattice_of
@@ -54,8 +53,7 @@ def general(card=2, shared=False, triples=True, seed=0):
 def everything(p, make, threads, backward=True, tape=True, **options):
     """Return all numbers of an inference and of its reverse."""
     rng = np.random.default_rng(1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ig.ConvergenceWarning)
+    with no_convergence_warnings():
         result = ig.infer(p, make(n_jobs=threads, **options), tape=tape if backward else False)
     found = [result.component_log_z, result.variables.flat, *result.factors.groups, result.messages]
     found.append(np.array([result.info.residual, result.info.iterations]))

@@ -4,12 +4,12 @@
 """
 
 import sys
-import warnings
 
 import numpy as np
 import pytest
 
 import isinglass as ig
+from isinglass.errors import no_convergence_warnings
 from isinglass.testing.suite import max_marginals
 
 OFF = 1e-4  # that a belief of a run flagged as converged may be off its fixed point
@@ -92,8 +92,7 @@ def wrong(seed):
     p, truth = drawn
     algorithm = random_algorithm(rng, p.graph.is_forest)
     start = None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ig.ConvergenceWarning)
+    with no_convergence_warnings():
         if rng.random() < 0.2 and not isinstance(algorithm, ig.MeanField | ig.StructuredMeanField):
             start = other_start(p, algorithm, rng)
         result = ig.infer(p, algorithm, init=start)

@@ -59,15 +59,6 @@ def test_infer_by_name():
     np.testing.assert_array_equal(again.variables.flat, result.variables.flat)
 
 
-@pytest.mark.long
-def test_grids_that_cannot_be_enumerated():
-    p = ig.models.Ising(ig.grid_graph(8, 8, 2)).potentials(coupling=0.2, field=0.1)
-    result = ig.infer(p, "gibbs-sketch", random_state=0)
-    np.testing.assert_allclose(
-        result.variables.flat, ig.infer(p, "exact").variables.flat, atol=6 * result.info.residual
-    )
-
-
 def test_chains_begin_with_a_possible_state():
     differ = np.where(np.eye(3) > 0, -np.inf, 0.0)
     p = ig.Potentials(ig.FactorGraph([3] * 9, [(i, i + 1) for i in range(8)]), [differ] * 8)
@@ -95,15 +86,12 @@ def test_the_stream_belongs_to_the_number_of_the_example():
     assert (mine[0] != mine[1]).any()
 
 
-def test_a_generator_gives_new_streams_each_time():
+def test_seeds_and_samples():
     p, rng = grids()[0], np.random.default_rng(5)
     one, two = (ig.infer(p, "gibbs-sketch", random_state=rng).variables.flat for _ in range(2))
     again = ig.infer(p, "gibbs-sketch", random_state=np.random.default_rng(5)).variables.flat
     assert (one != two).any()
     np.testing.assert_array_equal(one, again)
-
-
-def test_samples():
     p = grids()[0]
     draws = ig.sample(p, 7, "gibbs-sketch", sweeps=20, random_state=1)
     assert draws.shape == (7, 4)
@@ -127,18 +115,18 @@ def test_what_it_cannot_do_is_refused_with_names_from_the_registry(call, message
     refuses(message, call, grids()[0], "gibbs-sketch")
 
 
-def test_training_refuses_it_before_any_work():
+def test_what_is_said_and_declared():
     crf = ig.GraphCRF(inference="gibbs-sketch")
     with pytest.raises(ig.InputError, match="'gibbs-sketch' are estimates by sampling, which have no derivative"):
         crf.fit([(np.zeros((2, 1)), [(0, 1)])], [[0, 1]])
-
-
-def test_the_remedy_is_that_of_the_algorithm():
     hard = ig.Potentials(ig.FactorGraph([2, 2], [(0, 1)]), [np.where(np.eye(2) > 0, 0.0, -np.inf)])
     with pytest.warns(ig.ConvergenceWarning, match="with standard errors of beliefs up to .*; soften the hard"):
         ig.infer(hard, "gibbs-sketch", random_state=0)
     with pytest.warns(ig.ConvergenceWarning, match="raise max_iter$"):
         ig.infer(grids()[0], "mf", max_iter=1)
+    for missing, kind in (("name", "str"), ("facts", "Facts")):
+        with pytest.raises(ig.InputError, match=f"{missing}: expected a class attribute of type {kind}, got none in"):
+            register(type("Nameless", (Gibbs,), {missing: None}))
 
 
 def test_a_stochastic_algorithm_needs_a_seed():
@@ -151,12 +139,6 @@ def test_a_stochastic_algorithm_needs_a_seed():
             facts: ClassVar[Facts] = Facts("no seed", exact="never", bound=None, stochastic=True)
 
     assert "unseeded" not in ALGORITHMS
-
-
-def test_what_an_algorithm_must_declare():
-    for missing, kind in (("name", "str"), ("facts", "Facts")):
-        with pytest.raises(ig.InputError, match=f"{missing}: expected a class attribute of type {kind}, got none in"):
-            register(type("Nameless", (Gibbs,), {missing: None}))
 
 
 def test_the_command_line(tmp_path, capsys):

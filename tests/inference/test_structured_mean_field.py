@@ -28,13 +28,15 @@ def crosses(graph, clusters):
     return True
 
 
-def test_rows_of_a_grid_are_trees():
+def test_trees_of_grids_and_parallel_links():
     graph = ig.grid_graph(5, 7, 2)
     clusters = tree_clusters(graph)
     assert_array_equal(clusters.cluster.reshape(5, 7), np.repeat(np.arange(5)[:, None], 7, axis=1))
     assert clusters.chosen.sum() == 5 * 6
     assert len(clusters.classes) == 2
     assert crosses(graph, clusters)
+    graph = ig.FactorGraph([2] * 4, [(0, 1), (1, 0), (1, 2), (0, 1, 3), (2, 3)])
+    assert tree_clusters(graph).chosen.tolist() == [False, False, True, False, False]
 
 
 def test_choices_are_admissible():
@@ -46,11 +48,6 @@ def test_choices_are_admissible():
         clusters = tree_clusters(graph)
         assert crosses(graph, clusters)
         assert clusters.chosen.all() == graph.is_forest, seed
-
-
-def test_parallel_links_are_left_out():
-    graph = ig.FactorGraph([2] * 4, [(0, 1), (1, 0), (1, 2), (0, 1, 3), (2, 3)])
-    assert tree_clusters(graph).chosen.tolist() == [False, False, True, False, False]
 
 
 def test_given_forest():
@@ -99,44 +96,22 @@ def test_each_tree_by_itself_climbs():
     assert_allclose(r.log_z, np.max(bounds), atol=1e-6)
 
 
-@pytest.mark.parametrize("zeros", [0.0, 0.4])
-def test_exact_on_forests_in_one_iteration(zeros):
-    for seed in range(5):
-        p = random_potentials(ig.tree_graph(12, 3, random_state=seed), np.random.default_rng(seed), 2.0, zeros)
-        r, truth = ig.infer(p, "smf"), ig.infer(p, "exact")
-        assert (r.info.iterations, r.info.bound, r.info.converged) == (1, "exact", True)
-        assert_allclose(r.log_z, truth.log_z, rtol=1e-12)
-        assert_allclose(r.variables.flat, truth.variables.flat, atol=1e-12)
-        each_close(r.factors, truth.factors, atol=1e-12)
-
-
-def test_zeros_inside_trees_need_no_possible_assignment():
-    """Before the first iteration the bound may be -inf, which is one; afterwards it is finite."""
+def test_before_the_first_sweep_and_at_convergence():
+    # Before the first iteration the bound may be -inf, which is one; afterwards it is finite.
     p = random_potentials(ig.chain_graph(5, 2), np.random.default_rng(0), 1.0, 0.4)
     assert quiet(p, ig.StructuredMeanField(iterations=0)).info.bound == "lower"
     assert np.isfinite(quiet(p, ig.StructuredMeanField(iterations=1)).log_z)
-
-
-def test_a_component_is_the_same_alone_and_beside_others():
-    rng = np.random.default_rng(1)
-    scopes = [(0, 1, 2), (2, 3), (1, 3), (3, 0), (2,)]
-    batch = [
-        random_potentials(ig.grid_graph(3, 4, 2), rng, 0.3),
-        random_potentials(ig.grid_graph(3, 4, 2), rng, 3.0, 0.2),
-        random_potentials(ig.chain_graph(6, 3), rng, 300.0),
-        random_potentials(ig.FactorGraph([2, 3, 2, 4], scopes), rng, 1.0, 0.0, None, {1: 2}),
-        random_potentials(ig.complete_graph(5, 2), rng, 1.0),
-    ]
-    together = quiet(ig.potentials_union(batch), "smf")
-    variables = factors = 0
-    for c, p in enumerate(batch):
-        alone = quiet(p, "smf")
-        assert_allclose(alone.log_z, together.component_log_z[c], rtol=1e-12, atol=1e-12)
-        for i in range(p.graph.n_variables):
-            assert_allclose(alone.variable(i), together.variable(variables + i), rtol=1e-12, atol=1e-12)
-        for a in range(p.graph.n_factors):
-            assert_allclose(alone.factor(a), together.factor(factors + a), rtol=1e-12, atol=1e-12)
-        variables, factors = variables + p.graph.n_variables, factors + p.graph.n_factors
+    p = random_potentials(ig.grid_graph(2, 2, 2), np.random.default_rng(0))
+    for name in ("mf", "smf"):
+        r = quiet(p, name, evidence={1: 1}, iterations=0)
+        assert np.isfinite(r.log_z)
+        assert_array_equal(r.variable(1), [0, 1])
+    p = random_potentials(ig.grid_graph(4, 4, 2), np.random.default_rng(1), 0.5)
+    r = ig.infer(p, ig.StructuredMeanField(tol=1e-13), tape=True)
+    each_close(r.backward(log_z=1.0).log_tables, r.factors, atol=1e-9)
+    p = problem("ising15")
+    naive, rows, exact = (ig.infer(p, name).log_z for name in ("mf", "smf", "exact"))
+    assert naive < rows < exact
 
 
 def test_derivatives_of_a_batch_whose_components_stop_at_different_times():
@@ -165,12 +140,6 @@ def test_shared_tables_and_a_tape_used_twice():
         assert_array_equal(a, c)
 
 
-def test_at_convergence_the_derivative_of_the_bound_is_the_beliefs():
-    p = random_potentials(ig.grid_graph(4, 4, 2), np.random.default_rng(1), 0.5)
-    r = ig.infer(p, ig.StructuredMeanField(tol=1e-13), tape=True)
-    each_close(r.backward(log_z=1.0).log_tables, r.factors, atol=1e-9)
-
-
 def test_start_from_an_earlier_result():
     p = random_potentials(ig.grid_graph(4, 4, 2), np.random.default_rng(1), 0.5)
     first = ig.infer(p, "smf")
@@ -180,20 +149,6 @@ def test_start_from_an_earlier_result():
     for name in ("mf", "smf"):
         with pytest.raises(ig.InputError, match="init: expected a result on this graph"):
             ig.infer(p, name, init=ig.infer(random_potentials(ig.chain_graph(3, 2), np.random.default_rng(0))))
-
-
-def test_rows_tell_more_than_single_variables():
-    p = problem("ising15")
-    naive, rows, exact = (ig.infer(p, name).log_z for name in ("mf", "smf", "exact"))
-    assert naive < rows < exact
-
-
-def test_mean_field_before_the_first_sweep_respects_evidence():
-    p = random_potentials(ig.grid_graph(2, 2, 2), np.random.default_rng(0))
-    for name in ("mf", "smf"):
-        r = quiet(p, name, evidence={1: 1}, iterations=0)
-        assert np.isfinite(r.log_z)
-        assert_array_equal(r.variable(1), [0, 1])
 
 
 def test_hard_zeros_start_from_the_same_assignment_alone_and_beside_others():

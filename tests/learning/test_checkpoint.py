@@ -2,8 +2,6 @@
 
 import contextlib
 import os
-import signal
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -12,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from optim_helpers import BATCHED, WHOLE, Logistic, rosenbrock, same_bits, same_states
 
-from isinglass.errors import FileFormatError, InputError
+from checks import refuses
+from isinglass.errors import FileFormatError
 from isinglass.io.arrays import read_arrays, write_arrays
 from isinglass.learning.checkpoint import Journal, resume, save_checkpoint
 from isinglass.learning.optimizers import OPTIMIZERS, Adam, Lbfgs, LbfgsState, OwlQn, Sgd, make_optimizer
-from second_interpreter import context
 
 F = Logistic(n=33, features=7)
 OPTIONS = {
@@ -99,63 +97,6 @@ def test_any_option_survives(tmp_path):
     assert resume(tmp_path / "a").optimizer == Adam()
 
 
-def trained(path, name, pause=0.0, resumed=False):
-    """Run an optimizer, from a checkpoint or from the start, with a pause at each step; describe the result."""
-    if resumed:
-        optimizer, state = resume(path)
-    elif name == "lbfgs":
-        optimizer, state = make_optimizer(name, tol=0.0, ftol=0.0, max_iter=25), None
-    else:
-        optimizer, state = make_optimizer(name, epochs=4, batch_size=5, random_state=0, averaging=True), None
-
-    def on(indices, x):
-        time.sleep(pause)
-        return F.on(indices, x)
-
-    x0, journal = np.full(7, 3.0), Journal(path, optimizer)
-    if name == "lbfgs":
-        result = optimizer.minimise(lambda x: on(np.arange(33), x), x0, state=state, callback=journal)
-    else:
-        result = optimizer.minimise_batches(on, 33, x0, state=state, callback=journal)
-    return f"{result.iterations} {result.x.tobytes().hex()} {result.message}"
-
-
-def train_slowly(path, name, written):
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    written.write_text(trained(path, name, 0.03))
-
-
-def signalled(folder, name, number):
-    """Start a run, send it a signal after three iterations, and return its exit code and what it has written."""
-    path, written, deadline = folder / "run.npz", folder / "written", time.monotonic() + 60
-    process = context.Process(target=train_slowly, args=(path, name, written))
-    process.start()
-    while not (path.exists() and resume(path).state.iteration >= 3):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    os.kill(process.pid, number)
-    process.join()
-    return process.exitcode, written.read_text() if written.exists() else ""
-
-
-@pytest.mark.parametrize("name", ["lbfgs", "adam"])
-def test_survives_sigkill(name, tmp_path):
-    whole = trained(tmp_path / "whole.npz", name)
-    assert signalled(tmp_path, name, signal.SIGKILL) == (-signal.SIGKILL, "")
-    assert 3 <= resume(tmp_path / "run.npz").state.iteration < int(whole.split()[0])
-    assert trained(tmp_path / "run.npz", name, resumed=True) == whole
-
-
-@pytest.mark.parametrize("name", ["lbfgs", "adam"])
-def test_ctrl_c_ends_a_run_in_order(name, tmp_path):
-    code, written = signalled(tmp_path, name, signal.SIGINT)
-    iterations, x, message = written.split()
-    assert (code, message) == (0, "interrupted")
-    assert int(iterations) >= 3
-    assert 0 <= int(iterations) - resume(tmp_path / "run.npz").state.iteration <= 1
-    assert np.isfinite(np.frombuffer(bytes.fromhex(x))).all()
-
-
 def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "a"
     run(made("lbfgs", 3)).state.save(path)
@@ -202,8 +143,7 @@ def damaged(tmp_path, schema="optimizer-state", version=1, **changes):
     ],
 )
 def test_what_is_wrong_in_a_file_is_said(changes, message, tmp_path):
-    with pytest.raises(FileFormatError, match=message):
-        resume(damaged(tmp_path, **changes))
+    refuses(message, resume, damaged(tmp_path, **changes), error=FileFormatError)
 
 
 def test_older_files_without_an_option_keep_its_default(tmp_path):
@@ -229,27 +169,14 @@ def test_damaged_files_are_refused(data, tmp_path_factory):
 def test_what_is_no_checkpoint_is_refused(tmp_path):
     path = tmp_path / "a.npz"
     np.savez(path, x=np.array([{}], object))
-    with pytest.raises(FileFormatError, match=r"a whole \.npz archive of plain arrays"):
-        resume(path)
+    refuses(r"a whole \.npz archive of plain arrays", resume, path, error=FileFormatError)
     path.write_text("not a zip file")
-    with pytest.raises(FileFormatError, match=r"a\.npz: expected a whole \.npz archive"):
-        resume(path)
+    refuses(r"a\.npz: expected a whole \.npz archive", resume, path, error=FileFormatError)
     with pytest.raises(FileNotFoundError):
         resume(tmp_path / "nowhere")
-    with pytest.raises(InputError, match="dtype object"):
-        save_checkpoint(path, Lbfgs(), run(made("lbfgs", 1)).state, {"x": np.array([{}], object)})
-
-
-def test_a_bare_state_has_no_options(tmp_path):
+    refuses("dtype object", save_checkpoint, path, Lbfgs(), run(made("lbfgs", 1)).state, {"x": np.array([{}], object)})
     run(made("owlqn", 2)).state.save(tmp_path / "a")
-    with pytest.raises(FileFormatError, match="expected a checkpoint with options, got a state alone"):
-        resume(tmp_path / "a")
-
-
-def test_journal_checks_its_arguments(tmp_path):
-    with pytest.raises(InputError, match="every: expected a whole number of at least 1"):
-        Journal(tmp_path / "a", Lbfgs(), every=0)
-    with pytest.raises(InputError, match=r"optimizer: expected an optimizer such as .*, got str"):
-        Journal(tmp_path / "a", "lbfgs")
-    with pytest.raises(InputError, match="path"):
-        Journal("", Lbfgs())
+    refuses("expected a checkpoint with options, got a state alone", resume, tmp_path / "a", error=FileFormatError)
+    refuses("every: expected a whole number of at least 1", Journal, tmp_path / "a", Lbfgs(), every=0)
+    refuses(r"optimizer: expected an optimizer such as .*, got str", Journal, tmp_path / "a", "lbfgs")
+    refuses("path", Journal, "", Lbfgs())

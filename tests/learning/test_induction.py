@@ -91,12 +91,19 @@ def test_dependence_is_found_where_all_margins_are_even():
     assert [sorted(f) for f in found.features] == [[0, 3], [0, 3]]
 
 
-def test_a_fit_goes_on_as_an_estimator():
+def test_fits_go_on_and_noise_adds_nothing():
     X = samples()
     found = ig.induce_features(X, most=4, l2=0.5)
     mrf = ig.MRF(found.model, l2=0.5, tol=1e-6).fit(X)
     assert_allclose(mrf.theta_, found.theta, atol=1e-4)
     assert mrf.score(X) == pytest.approx(found.steps[-1].log_likelihood, abs=1e-6)
+    X = np.random.default_rng(0).integers(0, 3, (400, 3))
+    assert ig.induce_features(X).steps == []
+    Y = samples()
+    twice = ig.induce_features(np.concatenate([Y, Y]), most=3)
+    weighted = ig.induce_features(Y, sample_weight=np.full(len(Y), 2.0), most=3)
+    assert twice.features == weighted.features
+    assert_allclose(twice.theta, weighted.theta, atol=1e-6)
 
 
 def test_given_variables_make_a_conditional_random_field():
@@ -113,16 +120,6 @@ def test_given_variables_make_a_conditional_random_field():
     assert_allclose(found.theta, other.coef_[0], atol=1e-3)
     right = np.log(other.predict_proba(rows * sign)[np.arange(len(X)), X[:, 2]]).mean()
     assert_allclose(found.steps[-1].log_likelihood, right, atol=1e-5)
-
-
-def test_nothing_is_added_to_noise_and_samples_may_have_weights():
-    X = np.random.default_rng(0).integers(0, 3, (400, 3))
-    assert ig.induce_features(X).steps == []
-    Y = samples()
-    twice = ig.induce_features(np.concatenate([Y, Y]), most=3)
-    weighted = ig.induce_features(Y, sample_weight=np.full(len(Y), 2.0), most=3)
-    assert twice.features == weighted.features
-    assert_allclose(twice.theta, weighted.theta, atol=1e-6)
 
 
 @pytest.mark.parametrize(

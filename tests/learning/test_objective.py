@@ -1,14 +1,12 @@
 """The whole objective against differences in theta: every valid choice of loss, inference and gradient rule."""
 
-import warnings
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 import isinglass as ig
 from isinglass import losses
-from isinglass.errors import ConvergenceWarning
+from isinglass.errors import no_convergence_warnings
 from isinglass.gradients import RULES, rule
 from isinglass.inference import ALGORITHMS
 from isinglass.learning import Objective
@@ -78,8 +76,7 @@ def made(combination, labels, model=LOOPY, **more):
 
 @pytest.fixture(autouse=True)
 def _quiet():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with no_convergence_warnings():
         yield
 
 

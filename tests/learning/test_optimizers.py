@@ -231,10 +231,18 @@ def test_max_iter_is_respected(name, limit):
     assert [p.iteration for p in calls] == list(range(1, limit + 1))
 
 
-def test_stops_by_relative_decrease():
+def test_how_runs_end():
     result = Lbfgs(tol=0, ftol=1e-3).minimise(Logistic(), np.zeros(8))
     assert result.converged
     assert "ftol" in result.message
+    result = Lbfgs().minimise(rosenbrock, [-1.2, 1.0], callback=lambda p: p.iteration == 4)
+    assert (result.iterations, result.converged, result.message) == (4, False, "stopped by the callback")
+    result = Lbfgs(max_iter=100).minimise(lambda x: (float(x[0]), np.ones(1)), [0.0])
+    assert not result.converged
+    with pytest.raises(ZeroDivisionError):
+        Lbfgs().minimise(lambda x: 1 / 0, [0.0])
+    result = Lbfgs().minimise(lambda x: (3.0, x), np.zeros(0))
+    assert (result.converged, result.value, result.iterations) == (True, 3.0, 0)
 
 
 @pytest.mark.parametrize("name", WHOLE)
@@ -280,11 +288,6 @@ def test_nothing_of_the_caller_is_changed_or_kept(name):
     kept = result.state.x.copy()
     result.x[:] = 0
     assert same_bits(result.state.x, kept)
-
-
-def test_callback_may_stop():
-    result = Lbfgs().minimise(rosenbrock, [-1.2, 1.0], callback=lambda p: p.iteration == 4)
-    assert (result.iterations, result.converged, result.message) == (4, False, "stopped by the callback")
 
 
 @pytest.mark.parametrize("name", WHOLE)
@@ -357,21 +360,6 @@ def test_a_failed_search_forgets_the_pairs_and_goes_on():
     result = Lbfgs(**TIGHT).minimise(f, state=misled)
     assert result.converged
     np.testing.assert_allclose(result.x, f.centre, atol=1e-8)
-
-
-def test_unbounded_below_stops():
-    result = Lbfgs(max_iter=100).minimise(lambda x: (float(x[0]), np.ones(1)), [0.0])
-    assert not result.converged
-
-
-def test_other_errors_come_through():
-    with pytest.raises(ZeroDivisionError):
-        Lbfgs().minimise(lambda x: 1 / 0, [0.0])
-
-
-def test_no_coordinates():
-    result = Lbfgs().minimise(lambda x: (3.0, x), np.zeros(0))
-    assert (result.converged, result.value, result.iterations) == (True, 3.0, 0)
 
 
 def test_registry():

@@ -1,7 +1,6 @@
-"""Open seams: a loss of a new family and a learned parameter of inference, each in this file alone."""
+"""An open seam: a learned parameter of inference, in this file alone."""
 
 from dataclasses import dataclass, replace
-from itertools import product
 from typing import ClassVar
 
 import numpy as np
@@ -9,73 +8,17 @@ import pytest
 from numpy.testing import assert_allclose
 
 import isinglass as ig
+from checks import refuses
 from isinglass.gradients import rule
 from isinglass.inference.algorithm import Algorithm, Cost, Facts
 from isinglass.inference.result import Gradients
 from isinglass.learning import Objective
 from isinglass.learning.optimizers import Lbfgs
-from isinglass.losses import Evaluation, Loss, LossFacts, LossProblem
-from isinglass.losses.observed import component_weights, known_states
+from isinglass.losses import make
 from isinglass.models import InferenceModel, graph_model
 from isinglass.potentials import Potentials
 
 TRIANGLE = [(0, 1), (1, 2), (0, 2)]
-
-
-@dataclass(frozen=True)
-class StructuredHinge(Loss):
-    """max_x (score(x) + cost(x, y)) - max_{x agrees with y} score(x): loss-augmented decoding, by enumeration.
-
-    The cost is the number of wrong variables, as the univariate losses export it. With every variable observed this is
-    the hinge of Tsochantaridis et al. (2005), else that of Yu and Joachims (2009). The weight of an example multiplies
-    the whole.
-    """
-
-    margin: float = 1.0
-
-    name: ClassVar[str] = "hinge"
-    facts: ClassVar[LossFacts] = LossFacts(
-        "max_x (s(x) + cost(x, y)) - s(y)", convex=True, consistent=False, uses="potentials", note="has kinks"
-    )
-
-    def evaluate(self, problem, differentiate):
-        potentials = problem.shared(self.name)
-        graph, weights = potentials.graph, component_weights(problem.weights, potentials.graph)
-        costs = self.margin * ig.losses.UnivariateLikelihood().cost_tables(graph, problem.labels).variables
-        free = known_states(np.full(graph.n_variables, -1), potentials)  # nothing but the evidence
-        worst = self.best(potentials, free, costs)
-        right = self.best(potentials, known_states(problem.labels, potentials), 0 * costs)
-        slopes = tuple(np.zeros_like(tables) for tables in potentials.groups)
-        for sign, (_, states) in ((1.0, worst), (-1.0, right)):
-            for slope, group, ids in zip(slopes, graph.groups, potentials.table_ids, strict=True):
-                mine = weights[graph.factor_component[group.factors]]
-                np.add.at(slope, (ids, *states[group.scopes].T), sign * mine)
-        return Evaluation(weights * (worst[0] - right[0]), slopes)
-
-    def best(self, potentials, known, costs):
-        """Return the best score plus cost of each component, and its assignment, which agrees with what is known."""
-        graph, first = potentials.graph, np.cumsum(potentials.graph.cards) - potentials.graph.cards
-        value, found = np.zeros(graph.n_components, potentials.dtype), known.copy()
-
-        def score(x, c):
-            return sum(
-                tables[t][tuple(x[scope])]
-                for group, tables, ids in zip(graph.groups, potentials.groups, potentials.table_ids, strict=True)
-                for scope, t, a in zip(group.scopes, ids, group.factors, strict=True)
-                if graph.factor_component[a] == c
-            )
-
-        for c in range(graph.n_components):
-            mine = np.flatnonzero(graph.variable_component == c)
-
-            def at(states, c=c, mine=mine):
-                x = found.copy()
-                x[mine] = states
-                return score(x, c) + costs[first[mine] + x[mine]].sum(), states
-
-            choices = [[known[i]] if known[i] >= 0 else range(graph.cards[i]) for i in mine]
-            value[c], found[mine] = max(map(at, product(*choices)), key=lambda pair: pair[0].real)
-        return value, found
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,38 +91,6 @@ def fitted(objective):
     return Lbfgs(max_iter=200, tol=1e-8).minimise(objective, np.zeros(objective.size))
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_a_structured_hinge_has_the_gradient_of_its_worst_assignment(seed):
-    objective = objective_of(StructuredHinge(), ig.Brute())
-    check_gradient(objective, 0.3 * np.random.default_rng(seed).normal(size=objective.size))  # no kink nearby
-    assert objective.infos == []  # it ran no inference but its own
-
-
-def test_a_structured_hinge_keeps_the_promises_of_a_loss():
-    ig.testing.check_loss(StructuredHinge())
-    p = ig.testing.random_potentials(ig.grid_graph(2, 2, 3), np.random.default_rng(0), 1.0).with_evidence({0: 2})
-    (value,) = StructuredHinge(margin=0.0).evaluate(LossProblem(p, np.array([-1, 1, -1, 0])), None).value
-    best, right = (ig.map_assignment(q, "brute").score for q in (p, p.with_evidence({0: 2, 1: 1, 3: 0})))
-    assert_allclose(value, best - right)
-
-
-def test_a_structured_hinge_bounds_the_number_of_errors():
-    objective = objective_of(StructuredHinge(), ig.Brute())
-    theta = 0.3 * np.random.default_rng(5).normal(size=objective.size)
-    values, _ = objective.parts(theta)
-    for c, (x, y) in enumerate(zip(*data(), strict=True)):
-        best = ig.map_assignment(graph_model([x], 2).potentials(theta), "brute").states
-        assert values[c] >= (best != y).sum() - 1e-12
-
-
-def test_a_structured_hinge_trains_an_estimator():
-    X, Y = data(n=6)
-    options = {"inference": "brute", "iterations": None, "decoder": "map", "l2": 1e-3, "tol": 1e-3}
-    with pytest.warns(ig.ConvergenceWarning, match=r"found no better point: the function has kinks.*; raise tol$"):
-        crf = ig.GraphCRF(loss=StructuredHinge(), **options).fit(X, Y)
-    assert crf.score(X, Y) == 1.0
-
-
 def test_a_temperature_is_learned_with_the_model():
     objective = objective_of(ig.losses.UnivariateQuadratic(), Tempered(0.5))
     assert isinstance(objective.model, InferenceModel)
@@ -213,8 +124,7 @@ def test_an_estimator_learns_the_temperature():
 
 def test_rules_and_losses_that_cannot_learn_it():
     objective = objective_of(ig.losses.Likelihood(), Tempered(), gradient="envelope")
-    with pytest.raises(ig.InputError, match="gradient: expected 'unrolled', where 'log_temperature' is learned"):
-        objective(np.zeros(objective.size))
+    refuses("gradient: expected 'unrolled', where 'log_temperature' is learned", objective, np.zeros(objective.size))
     objective.algorithm = ig.Brute()
     with pytest.raises(
         ig.InputError, match="inference: expected 'convex' or 'fbp', where 'log_temperature' is learned"
@@ -237,5 +147,67 @@ def test_cost_tables_count_errors(name):
         pair = costs.factors[2:8].reshape(2, 3)  # the only one whose variables are all observed
         assert pair.tolist() == [[2, 2, 2], [2, 2, 0]]
         assert costs.factors.sum() == pair.sum()
-    with pytest.raises(ig.InputError, match="sum over variables or factors"):
-        ig.losses.Likelihood().cost_tables(graph, y)
+    refuses("sum over variables or factors", ig.losses.Likelihood().cost_tables, graph, y)
+
+
+FBP = ig.FractionalBeliefPropagation
+
+
+def ring(n, seed, nodes=6):
+    """Draw labels on a ring with a chord, and a noisy feature of each node."""
+    rng = np.random.default_rng(seed)
+    edges = [(i, (i + 1) % nodes) for i in range(nodes)] + [(0, 3), (1, 4)]
+    Y = [np.where(rng.random(nodes) < 0.15, 1, 0) ^ rng.integers(2) for _ in range(n)]
+    return [(np.c_[y + rng.normal(size=nodes), np.ones(nodes)], edges) for y in Y], Y
+
+
+def learner(**options):
+    inference = FBP(iterations=3, damping=0.4, counting_numbers=0.8, learn=("damping", "counting_numbers"))
+    return ig.GraphCRF(inference, loss="ucl", gradient="unrolled", **{"l2": 0.1, "max_iter": 500} | options)
+
+
+@pytest.mark.parametrize("loss", ["ucl", "l1", "mse", "cl"])
+def test_derivatives_by_damping_and_counting_numbers(loss):
+    X, Y = ring(3, 0)
+    model = learner()._model(X, 2)
+    objective = Objective(model, np.concatenate(Y), make(loss), learner().inference, rule("unrolled"))
+    theta = 0.5 * np.random.default_rng(1).normal(size=model.size)
+    gradient = objective(theta)[1]
+    assert list(model.parameters)[-2:] == ["damping", "counting_numbers"]
+    for i in (-2, -1):
+        step = 1e-4 * np.eye(model.size)[i]
+        up, down, up2, down2 = (objective(theta + k * step)[0] for k in (1, -1, 2, -2))
+        assert gradient[i] == pytest.approx((8 * (up - down) - (up2 - down2)) / 12e-4, rel=1e-7, abs=1e-9)
+        assert gradient[i] != 0
+
+
+def test_training_moves_them_and_prediction_uses_them():
+    X, Y = ring(40, 1)
+    learned = learner().fit(X, Y)
+    options = FBP(iterations=3, damping=0.4, counting_numbers=0.8)
+    given = ig.GraphCRF(options, loss="ucl", gradient="unrolled", l2=0.1, max_iter=500).fit(X, Y)
+    assert learned.objective_ < given.objective_ - 1e-3
+    used = learned.infer(X).algorithm
+    assert abs(used.damping - 0.4) > 0.01
+    assert abs(used.counting_numbers - 0.8) > 0.01
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"learn": ("tol",)}, "learn: expected some of 'damping', 'counting_numbers', got 'tol'"),
+        ({"learn": "damping", "damping": 0.0}, "damping: expected a number between 0 and 1 where it is learned, got 0"),
+        ({"learn": ["counting_numbers"], "counting_numbers": [1.0, 0.5]}, "counting_numbers: expected one number"),
+    ],
+)
+def test_wrong_options_are_refused(change, message):
+    X, Y = ring(3, 0)
+    refuses(message, ig.GraphCRF(FBP(iterations=3, **change), loss="ucl", gradient="unrolled").fit, X, Y)
+
+
+def test_rules_and_optimizers_that_cannot_are_refused():
+    X, Y = ring(3, 0)
+    fbp = FBP(damping=0.2, learn=["counting_numbers"])
+    with pytest.raises(ig.InputError, match="gradient: expected 'unrolled', where 'counting_numbers' is learned"):
+        ig.GraphCRF(fbp, loss="ucl", gradient="perturbation").fit(X, Y)
+    refuses("optimizer: expected one without products of the Hessian", learner(optimizer="smd").fit, X, Y)

@@ -1,7 +1,5 @@
 """Losses of beliefs: values by plain loops, derivatives by complex steps, the chain through inference."""
 
-import warnings
-
 import numpy as np
 import pytest
 from loss_helpers import BELIEF_LOSSES, GRAPHS, draw, flat_factors, with_beliefs
@@ -9,6 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import isinglass as ig
 from checks import refuses, richardson
+from isinglass.errors import no_convergence_warnings
 from isinglass.gradients import rule
 from isinglass.losses import LOSSES, LossProblem, make
 
@@ -83,22 +82,16 @@ def test_a_clique_needs_all_its_labels():
     assert not found.factors[12:].any()
 
 
-def test_the_smoothed_error_tends_to_the_number_of_errors():
+def test_smoothed_errors():
     p, labels, *_ = draw("mixed", 0)
     result = ig.infer(p, "brute")
     wrong = sum(int(result.variable(i).argmax() != y) for i, y in enumerate(labels))
     assert_allclose(make("suclass", lam=1e6)(result, labels).value, wrong, atol=1e-12)
-
-
-def test_steep_steps_do_not_overflow():
     p, labels, *_ = draw("mixed", 0)
     for y in (labels, (labels + 1) % p.graph.cards):
         found = make("suclass", lam=1e6)(ig.infer(p, "brute"), y)
         assert np.isfinite(found.value).all()
         assert np.isfinite(found.variables).all()
-
-
-def test_ties_take_the_lowest_state():
     p = ig.Potentials(ig.FactorGraph([3], [(0,)]), [np.log([0.2, 0.4, 0.4])])
     found = make("suclass")(ig.infer(p, "brute"), [0])
     assert found.variables[1] == -found.variables[0] > 0
@@ -167,6 +160,5 @@ def test_the_callers_arrays_stay_as_they_are():
 
 def test_max_marginals_can_be_scored_too():
     p, labels, *_ = draw("grid", 0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ig.ConvergenceWarning)
+    with no_convergence_warnings():
         assert np.isfinite(make("ucl")(ig.infer(p, "max-product"), labels).value).all()

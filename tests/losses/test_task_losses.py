@@ -139,16 +139,13 @@ def test_a_loss_of_ones_own():
     ig.testing.check_loss(losses.Hybrid("f1", losses.L1(temperature=0.8), 0.3))
 
 
-def test_an_example_without_positives():
+def test_no_positives_and_stages():
     p = ig.Potentials(ig.FactorGraph([2, 2], [(0,), (1,)]), [[0.0, -np.inf], [0.0, -np.inf]])
     r = ig.infer(p, "brute")
     found = losses.FMeasure("mpm")(r, [0, 0])
     assert found.value.tolist() == [0.0]  # F(empty, empty) = 1
     assert losses.FMeasure("mpm")(r, [1, 0]).value.tolist() == [1.0]
     assert (found.variables == 0).all()
-
-
-def test_stages_of_losses():
     assert [loss.weight for loss in losses.hybrids("f1", "mse", (0, 1))] == [0, 1]
     assert [loss.temperature for loss in losses.annealed(losses.L1("mpm"), [2.0, 0.5])] == [2.0, 0.5]
     one, zero = losses.Hybrid("l1", "cl", 1.0), losses.Hybrid("l1", "cl", 0.0)

@@ -1,13 +1,13 @@
 """Certificates of every solver on many random models, against enumeration."""
 
 import os
-import warnings
 from collections import Counter
 
 import numpy as np
 import pytest
 
 import isinglass as ig
+from isinglass.errors import no_convergence_warnings
 from isinglass.inference.map.search import ROUNDING, scale_of
 from isinglass.inference.map.solver import SOLVERS, make
 from isinglass.testing.solver_suite import submodular
@@ -72,6 +72,5 @@ def test_certificates_of_some_models():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SOLVERS)
 def test_certificates_of_5000_models(name):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ig.ConvergenceWarning)
+    with no_convergence_warnings():
         run([name], MODELS, 7)

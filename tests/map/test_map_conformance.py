@@ -7,69 +7,23 @@ from isinglass.inference.map import auto
 from isinglass.testing import SolverSuite, walk_solvers
 
 
-class TestICM(SolverSuite):
-    def solver(self):
-        return ig.ICM()
+def suite(make):
+    return type("Suite", (SolverSuite,), {"solver": make})
 
 
-class TestICMTrees(SolverSuite):
-    def solver(self):
-        return ig.ICM(blocks="trees", restarts=2, max_iter=20)
-
-
-class TestTRWS(SolverSuite):
-    def solver(self):
-        return ig.TRWS(max_iter=100)
-
-
-class TestGraphCut(SolverSuite):
-    def solver(self):
-        return ig.GraphCut()
-
-
-class TestQPBO(SolverSuite):
-    def solver(self):
-        return ig.QPBO()
-
-
-class TestQPBOExact(SolverSuite):
-    def solver(self):
-        return ig.QPBO(complete="exact")
-
-
-class TestExpansion(SolverSuite):
-    def solver(self):
-        return ig.Expansion()
-
-
-class TestAnnealing(SolverSuite):
-    def solver(self):
-        return ig.Annealing(sweeps=20)
-
-
-class TestIteratedLocalSearch(SolverSuite):
-    def solver(self):
-        return ig.IteratedLocalSearch(max_iter=5)
-
-
-class TestLinearProgram(SolverSuite):
-    def solver(self):
-        return ig.LinearProgram()
-
-
-class TestIntegerProgram(SolverSuite):
-    def solver(self):
-        return ig.IntegerProgram()
-
-
-class TestToulbar2(SolverSuite):
-    def solver(self):
-        return ig.Toulbar2()
-
-
-class TestAuto(SolverSuite):
-    def solver(self):
-        return ig.Auto()
+TestICM = suite(lambda self: ig.ICM())
+TestICMTrees = suite(lambda self: ig.ICM(blocks="trees", restarts=2, max_iter=20))
+TestTRWS = suite(lambda self: ig.TRWS(max_iter=100))
+TestGraphCut = suite(lambda self: ig.GraphCut())
+TestQPBO = suite(lambda self: ig.QPBO())
+TestQPBOExact = suite(lambda self: ig.QPBO(complete="exact"))
+TestExpansion = suite(lambda self: ig.Expansion())
+TestAnnealing = suite(lambda self: ig.Annealing(sweeps=20))
+TestIteratedLocalSearch = suite(lambda self: ig.IteratedLocalSearch(max_iter=5))
+TestLinearProgram = suite(lambda self: ig.LinearProgram())
+TestIntegerProgram = suite(lambda self: ig.IntegerProgram())
+TestToulbar2 = suite(lambda self: ig.Toulbar2())
+TestAuto = suite(lambda self: ig.Auto())
 
 
 class TestAutoWithoutExact(SolverSuite):

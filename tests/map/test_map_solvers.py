@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import isinglass as ig
+from checks import refuses
 from isinglass.inference.brute import Brute
 from isinglass.inference.map.reduction import reduced
 from isinglass.inference.map.search import Search
@@ -111,10 +112,18 @@ def test_moves_never_lower_the_score_of_their_start(p, seed):
         assert ig.map_assignment(p, solver).score >= p.log_score(start) - 1e-9
 
 
-def test_a_tree_block_solves_a_forest_at_once():
+def test_small_models():
     p = random_potentials(ig.chain_graph(30, 3), np.random.default_rng(0))
     found = ig.map_assignment(p, ig.ICM(blocks="trees"))
     assert found.score == pytest.approx(ig.map_assignment(p, "exact").score, abs=1e-9)
+    apart = ig.Potentials(TRIANGLE, [np.eye(2), -np.eye(2), np.eye(2)])
+    assert ig.map_assignment(apart, "graph-cut", evidence={1: 0}).optimal
+    p = ig.Potentials(ig.FactorGraph([3], [(0,)]), [[0.0, 2.0, 1.0]])
+    search = Search(p)
+    assert [search.offer(np.array([k])) for k in (0, 1, 2)] == [True, True, False]
+    search.tighten(3.0)
+    search.tighten(5.0)
+    assert (search.score, search.bound, search.closed) == (2.0, 3.0, False)
 
 
 @pytest.mark.long
@@ -168,21 +177,11 @@ def test_toulbar2_keeps_its_limit_and_forgets_runs_that_were_stopped():
     assert (after.score, after.bound) == (before.score, before.bound)
 
 
-def test_search_keeps_the_best():
-    p = ig.Potentials(ig.FactorGraph([3], [(0,)]), [[0.0, 2.0, 1.0]])
-    search = Search(p)
-    assert [search.offer(np.array([k])) for k in (0, 1, 2)] == [True, True, False]
-    search.tighten(3.0)
-    search.tighten(5.0)
-    assert (search.score, search.bound, search.closed) == (2.0, 3.0, False)
-
-
 TRIANGLE = ig.FactorGraph([2, 2, 2], [(0, 1), (1, 2), (0, 2)])
 
 
 def refused(p, solver, match, error=ig.InputError):
-    with pytest.raises(error, match=match):
-        ig.map_assignment(p, solver)
+    refuses(match, ig.map_assignment, p, solver, error=error)
 
 
 def test_what_solvers_refuse():
@@ -197,11 +196,6 @@ def test_what_solvers_refuse():
     far = ig.Potentials(ig.FactorGraph([3, 3], [(0, 1)]), [table])
     refused(far, ig.Expansion(moves="exact"), r"energies that are a metric.*factor 0")
     assert ig.map_assignment(far, "expansion").score == 0
-
-
-def test_evidence_may_make_a_model_acceptable():
-    apart = ig.Potentials(TRIANGLE, [np.eye(2), -np.eye(2), np.eye(2)])
-    assert ig.map_assignment(apart, "graph-cut", evidence={1: 0}).optimal
 
 
 @pytest.mark.parametrize(
@@ -219,8 +213,7 @@ def test_evidence_may_make_a_model_acceptable():
 )
 def test_wrong_options(name, options, match):
     p = ig.Potentials(TRIANGLE, [np.eye(2)] * 3)
-    with pytest.raises(ig.InputError, match=match):
-        ig.map_assignment(p, name, **options)
+    refuses(match, ig.map_assignment, p, name, **options)
 
 
 @pytest.mark.parametrize(
@@ -236,8 +229,7 @@ def test_missing_packages(monkeypatch, name, module, match):
 
     monkeypatch.setattr(builtins, "__import__", without)
     p = ig.Potentials(TRIANGLE, [np.eye(2)] * 3)
-    with pytest.raises(ig.MissingDependencyError, match=f"needs {match}.*pip install"):
-        ig.map_assignment(p, name)
+    refuses(f"needs {match}.*pip install", ig.map_assignment, p, name, error=ig.MissingDependencyError)
 
 
 def test_no_possible_assignment_is_found():

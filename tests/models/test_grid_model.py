@@ -9,7 +9,7 @@ from scipy import sparse
 import isinglass as ig
 from checks import each_close, each_equal, refuses
 from isinglass.inference.message_passing.moves.lattices import lattice_of
-from isinglass.models import grid_model, grids
+from isinglass.models import grid_model
 
 
 def edge_counts(height, width):
@@ -118,15 +118,12 @@ def test_a_batch_equals_its_images():
             np.testing.assert_allclose(one.variable(i), whole.variable(20 * c + i), atol=1e-13)
 
 
-def test_other_number_types_are_taken():
+def test_images_of_any_type_are_copied():
     X = np.ones((2, 3, 3, 1))
     expected = grid_model(X, 2).potentials(np.arange(10.0)).groups[0]
     for dtype in (bool, np.int8, np.float32):
         assert np.array_equal(grid_model(X.astype(dtype), 2).potentials(np.arange(10.0)).groups[0], expected)
     assert np.array_equal(grid_model(X.tolist(), 2).potentials(np.arange(10.0)).groups[0], expected)
-
-
-def test_images_are_copied_and_not_changed():
     X = np.ones((2, 3, 3, 1))
     model = grid_model(X, 2)
     X[:] = 9
@@ -208,8 +205,3 @@ def test_the_structure_of_equal_batches_is_kept_but_not_their_features():
     others = [grid_model(X[0], 3), grid_model(X[0][:4], 2), grid_model(X[0], 2, edges="shared")]
     others += [grid_model(X[0].reshape(5, 4, 3, 2), 2), grid_model(X[0], 2, bias=True)]
     assert not {id(other.graph) for other in others} & {id(one.graph)}
-
-
-def test_large_structures_are_not_kept(monkeypatch):
-    monkeypatch.setattr(grids, "_KEPT_SIZE", 11)
-    assert grid_model(np.zeros((1, 3, 4, 1)), 2).graph is not grid_model(np.zeros((1, 3, 4, 1)), 2).graph

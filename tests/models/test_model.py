@@ -64,13 +64,20 @@ def test_mixed_models_have_right_gradients(seed):
     check_once(model, rng)
 
 
-def test_terms_of_one_name_share_their_parameters():
+def test_kinds_names_and_masks():
     graph = ig.FactorGraph.from_groups([2, 2], [[[0]], [[1]]])
     features = [[1.0]], [[10.0]]
     model = Model(graph, [[NodeTerm("node", f, 2)] for f in features])
     assert model.parameters == {"node": (1, 2)}
     assert [t.tolist() for t in model.potentials([1.0, 2.0]).log_tables] == [[1.0, 2.0], [10.0, 20.0]]
     assert model.transpose([np.ones((1, 2)), np.ones((1, 2))]).tolist() == [11.0, 11.0]
+    model = mixed(np.random.default_rng(0))
+    assert model.kinds["two"] == model.kinds["two/bias"] == "node"
+    assert model.kinds["pair/agree"] == "edge"
+    assert model.kinds["triple"] == "clique"
+    masks = [model.mask(kind) for kind in ("node", "edge", "clique")]
+    assert np.array_equal(np.sum(masks, axis=0), np.ones(model.size))
+    assert model.split(masks[1].astype(float))["pair"].all()
 
 
 def test_split_and_join_are_inverse():
@@ -85,17 +92,7 @@ def test_split_and_join_are_inverse():
     assert np.array_equal(model.join(dict(reversed(named.items()))), model.join(named))
 
 
-def test_kinds_and_masks():
-    model = mixed(np.random.default_rng(0))
-    assert model.kinds["two"] == model.kinds["two/bias"] == "node"
-    assert model.kinds["pair/agree"] == "edge"
-    assert model.kinds["triple"] == "clique"
-    masks = [model.mask(kind) for kind in ("node", "edge", "clique")]
-    assert np.array_equal(np.sum(masks, axis=0), np.ones(model.size))
-    assert model.split(masks[1].astype(float))["pair"].all()
-
-
-def test_shared_tables_stay_shared():
+def test_what_models_share_and_pass_on():
     graph = ig.chain_graph(50, 3).repeat(20)
     model = Model(graph, [[SharedTerm("node", (3,))], [SharedTerm("edge", (3, 3))]])
     p = model.potentials(np.arange(12.0))
@@ -103,17 +100,11 @@ def test_shared_tables_stay_shared():
     assert not p.table_ids[1].any()
     two = Model(graph, [[], [SharedTerm("edge", (3, 3)), SharedTerm("more", (3, 3))]])
     assert [g.shape for g in two.potentials(np.arange(18.0)).groups] == [(1, 3), (1, 3, 3)]
-
-
-def test_theta_may_change_afterwards():
     model = Model(ig.FactorGraph([2], [(0,)]), [[SharedTerm("node", (2,))]])
     theta = np.array([1.0, 2.0])
     p, named = model.potentials(theta), model.split(theta)
     theta[:] = 0
     assert p.log_tables[0].tolist() == named["node"].tolist() == [1.0, 2.0]
-
-
-def test_evidence_is_passed_on():
     model = graph_model([([[1.0], [2.0]], [(0, 1)])], 2)
     p = model.potentials(np.zeros(6), {1: 0})
     assert dict(p.evidence) == {1: 0}

@@ -5,12 +5,15 @@ from itertools import product
 import numpy as np
 import pytest
 from models_helpers import complex_normal
+from numpy.testing import assert_allclose
 from scipy import sparse
+from scipy.sparse import csr_array
+from threadpoolctl import threadpool_limits
 
 import isinglass as ig
+from isinglass.learning.training.choices import choices_of
 from isinglass.models import CallableTerm, CliqueTerm, EdgeTerm, IndicatorTerm, NodeTerm, SharedTerm
 from isinglass.models.checks import times
-from isinglass.models.placement import SliceMap, SparseMap, place, selection
 
 
 def terms(rng):
@@ -85,25 +88,13 @@ def test_indicators_against_a_loop():
         assert found[(t, *x)] == weights[j]
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(70_001, 5), (5, 70_001), (3, 4), (5000, 70)])
-def test_products_in_pieces(rows, columns):
-    rng = np.random.default_rng(0)
-    matrix, array = rng.standard_normal((rows, columns)), complex_normal(rng, (columns, 2, 2))
-    expected = np.tensordot(matrix, array, 1)
-    np.testing.assert_allclose(times(matrix, array), expected, atol=1e-9)
-    np.testing.assert_allclose(times(matrix, array.real), expected.real, atol=1e-9)
-
-
-def test_features_are_copied():
+def test_features_and_kinds():
     features = np.ones((2, 2))
     rows = sparse.csr_array(features)
     plain, thin = NodeTerm("node", features, 2), NodeTerm("node", rows, 2)
     features[:], rows.data[:] = 5, 5
     for term in (plain, thin):
         assert term.tables(np.ones((2, 2))).tolist() == [[2.0, 2.0], [2.0, 2.0]]
-
-
-def test_kinds_go_by_arity():
     assert [SharedTerm("x", (2,) * r).kind for r in range(4)] == ["clique", "node", "edge", "clique"]
 
 
@@ -151,34 +142,59 @@ def test_wrong_terms_are_answered_kindly(call, message):
         call()
 
 
-def test_tables_are_numbered_term_by_term():
-    shared, own = np.array([1, 1, 0, 1]), np.array([-1, 0, 0, -1])
-    table_ids, n, chosen = place([shared, own], [2, 1], 4)
-    assert table_ids.tolist() == [2, 1, 0, 2]
-    assert n == 3
-    assert [c.tolist() for c in chosen] == [[0, 1, 1], [0, 0, -1]]
-    halves = np.array([0, -1, 1, -1, 2]), np.array([-1, 0, -1, 1, -1])
-    table_ids, n, chosen = place(halves, [3, 2], 5)
-    assert table_ids.tolist() == [0, 3, 1, 4, 2]
-    assert [selection(c, m).of_group for c, m in zip(chosen, (3, 2), strict=True)] == [slice(0, 3), slice(3, 5)]
+SHAPES = [(1, 1, 1), (5, 3, 2), (9, 4, 8), (13, 50, 10), (7, 2, 19), (1100, 6, 3), (0, 3, 2), (3, 0, 2), (3, 2, 0)]
 
 
-def test_selections_by_slices_and_by_a_matrix():
+def random(*shape, dtype=np.float64, seed=0):
+    draw = np.random.default_rng([seed, *shape]).normal
+    return draw(size=shape) + 1j * draw(size=shape) if dtype == np.complex128 else draw(size=shape)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_products_are_those_of_numpy(shape, dtype):
+    m, n, c = shape
+    features, weights, bars = random(m, n), random(n, c, dtype=dtype), random(m, c, dtype=dtype)
+    assert_allclose(times(features, weights), features @ weights, rtol=1e-12, atol=1e-12)
+    assert_allclose(times(features.T, bars), features.T @ bars, rtol=1e-12, atol=1e-12)
+    assert_allclose(times(features[:, ::2], weights[::2]), features[:, ::2] @ weights[::2], rtol=1e-12, atol=1e-12)
+    assert times(features, weights).flags.c_contiguous
+    assert times(features.T, bars).dtype == dtype
+
+
+def test_arrays_of_any_shape_order_and_kind():
+    features, tables = random(6, 4), random(4, 2, 3)
+    features.flags.writeable = tables.flags.writeable = False
+    expected = np.tensordot(features, tables, axes=(1, 0))
+    assert_allclose(times(features, tables), expected, rtol=1e-12)
+    assert_allclose(times(features, np.asfortranarray(tables)), expected, rtol=1e-12)
+    assert_allclose(times(np.asfortranarray(features), tables), expected, rtol=1e-12)
+    assert_allclose(times(csr_array(features), tables), expected, rtol=1e-12)
+    assert_allclose(times(features, np.arange(4)), features @ np.arange(4.0), rtol=1e-12)
+
+
+def test_threads_change_no_bit_of_a_product():
+    features, weights, bars = random(20_000, 60), random(60, 9), random(20_000, 9)
+    with threadpool_limits(1):
+        one = times(features, weights), times(features.T, bars)
+    with threadpool_limits(4):
+        four = times(features, weights), times(features.T, bars)
+    assert one[0].tobytes() == four[0].tobytes()
+    assert one[1].tobytes() == four[1].tobytes()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("inference", ["exact", "trw"])
+def test_dense_features_give_the_same_bits_for_any_number_of_jobs(inference):
     rng = np.random.default_rng(0)
-    for chosen, kind in (
-        ([0, 1, 2], SliceMap),
-        ([-1, 1, 2], SliceMap),
-        ([1, 1, 0], SparseMap),
-        ([-1, -1], SliceMap),
-        ([], SliceMap),
-    ):
-        found = selection(np.array(chosen, int), 3)
-        assert isinstance(found, kind)
-        tables, bars = complex_normal(rng, (3, 2)), complex_normal(rng, (len(chosen), 2))
-        total, expected = np.zeros((len(chosen), 2), complex), np.zeros((3, 2), complex)
-        found.add(tables, total)
-        for u, t in enumerate(chosen):
-            np.testing.assert_allclose(total[u], tables[t] if t >= 0 else 0)
-            if t >= 0:
-                expected[t] += bars[u]
-        np.testing.assert_allclose(found.collect(bars), expected)
+    ring = np.stack([np.arange(1000), np.roll(np.arange(1000), -1)], axis=1)
+    X = [(rng.normal(size=(1000, 60)), ring) for _ in range(10)]
+    Y = [rng.integers(0, 3, 1000) for _ in X]
+    found = []
+    for jobs in (1, 2):
+        crf = ig.GraphCRF(inference=inference, iterations=None if inference == "exact" else 2, loss="ucl", n_jobs=jobs)
+        objective = crf._problem(choices_of(crf), X, Y).objective()
+        assert len(objective.parts) > 1
+        value, gradient = objective(0.1 * np.random.default_rng(1).normal(size=objective.size))
+        found.append((value, gradient.tobytes()))
+    assert found[0] == found[1]

@@ -28,15 +28,12 @@ def test_the_effective_size_of_an_autoregression(a):
     assert (found.r_hat < 1.02).all()
 
 
-def test_chains_that_disagree():
+def test_chains_that_disagree_or_never_change():
     apart = diagnose(autoregressive(1, 4, 400, 0.3) + 3 * np.arange(4)[:, None])
     assert apart.r_hat[0] > 1.1
     assert apart.ess[0] < 10
     trend = autoregressive(1, 4, 400, 0.3) + np.linspace(0, 4, 400)  # the halves of a chain disagree
     assert diagnose(trend).r_hat[0] > 1.1
-
-
-def test_what_never_changes():
     same = diagnose(np.full((1, 4, 50), 0.7))
     assert (same.r_hat[0], same.ess[0], same.stderr[0]) == (1.0, 200.0, 0.0)
     frozen = diagnose(np.broadcast_to(np.arange(4.0)[None, :, None], (1, 4, 50)))
@@ -97,14 +94,19 @@ def test_a_model_that_mixes_well():
         assert r.info.residual >= r.info.details["stderr_factors"].max()
 
 
-def test_beliefs_of_zero_variance_are_defined():
-    """Variables without neighbours, and observed ones: their conditional probabilities never change."""
+def test_peaks_and_zero_variance():
+    # Variables without neighbours, and observed ones: their conditional probabilities never change.
     p = ig.Potentials(ig.FactorGraph([2, 3, 2], [(0,), (1,), (1, 2)]), [[0.0, 1.0], [0.0, 1.0, 2.0], np.zeros((3, 2))])
     r = ig.infer(p, "gibbs", random_state=0, sweeps=500, evidence={1: 2})
     assert r.info.converged
     np.testing.assert_allclose(r.variable(0), ig.infer(p, "exact").variable(0), atol=1e-12)
     assert (r.info.details["stderr_variables"] == 0).all()
     assert np.isfinite(r.info.details["rhat"]).all()
+    # Chains that stand still at the only assignment of mass are right.
+    p = ig.Potentials(ig.FactorGraph([2] * 3, [(0, 1), (1, 2)]), [[[40.0, 0.0], [0.0, 0.0]]] * 2)
+    r = ig.infer(p, "gibbs", random_state=0)
+    assert r.info.converged
+    np.testing.assert_allclose(r.variables.flat, ig.infer(p).variables.flat, atol=1e-9)
 
 
 def test_where_all_assignments_can_be_reached():
@@ -142,14 +144,6 @@ def test_states_that_were_never_or_always_drawn():
     assert (stderr[0] <= 1 / 400).all()
     assert not stderr[1:].any()
     assert np.asarray(r.info.details["stderr_factors"]).max() <= 1 / 400
-
-
-def test_one_peak_is_no_reason_for_doubt():
-    """Chains that stand still at the only assignment of mass are right."""
-    p = ig.Potentials(ig.FactorGraph([2] * 3, [(0, 1), (1, 2)]), [[[40.0, 0.0], [0.0, 0.0]]] * 2)
-    r = ig.infer(p, "gibbs", random_state=0)
-    assert r.info.converged
-    np.testing.assert_allclose(r.variables.flat, ig.infer(p).variables.flat, atol=1e-9)
 
 
 def test_converged_is_no_proof_and_says_so():

@@ -1,12 +1,14 @@
 """Draws for ArviZ, by both of its interfaces, and its diagnostics beside ours."""
 
 import sys
+import warnings
 from types import ModuleType
 
 import numpy as np
 import pytest
 
 import isinglass as ig
+from isinglass.errors import ConvergenceWarning
 from isinglass.inference.sampling.diagnostics import diagnose
 
 SAMPLERS = ["gibbs", "tree-gibbs", "swendsen-wang", "wolff", "tempering"]
@@ -70,3 +72,26 @@ def test_without_arviz(monkeypatch):
     monkeypatch.setitem(sys.modules, "arviz", None)
     with pytest.raises(ig.MissingDependencyError, match="pip install arviz"):
         sampled().traces.to_arviz()
+
+
+def test_draws_that_are_plainly_wrong():
+    p = ig.models.Ising(ig.lattice_graph((6, 6), 2, periodic=True)).potentials(coupling=1.0, field=0.02)
+    with pytest.warns(ConvergenceWarning, match="gibbs: the chains disagree.*R-hat is inf"):
+        ig.sample(p, 400, "gibbs", random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ig.sample(p, 400, "swendsen-wang", random_state=0)
+    equal = np.where(np.eye(2) > 0, 0.0, -np.inf)
+    p = ig.Potentials(ig.FactorGraph([2, 2], [(0, 1)]), [equal])
+    with pytest.warns(ConvergenceWarning, match="gibbs: hard zeros may separate the assignments"):
+        ig.sample(p, 10, "gibbs", random_state=0)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["gibbs", "tree-gibbs", "tempering"])
+@pytest.mark.parametrize("n", [1, 100, 160, 500])
+def test_no_false_alarm_on_many_weak_variables(name: str, n: int) -> None:
+    p = ig.models.Ising(ig.grid_graph(20, 20, 2)).potentials(coupling=0.1, field=np.linspace(-3.0, 3.0, 400))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(ig.sample(p, n, name, random_state=n)) == n
