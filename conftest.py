@@ -19,7 +19,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in what shells start in the background; it is inherited
     signal.signal(signal.SIGINT, signal.default_int_handler)
 gc.disable()  # until everything is collected
-OPTIONAL = {"arviz", "matplotlib", "maxflow", "networkx", "pandas", "pyamg", "pytoulbar2"}  # packages of the extras
+OPTIONAL = {"arviz", "matplotlib", "networkx", "pandas", "pyamg", "pytoulbar2"}  # packages of the extras
 
 
 @pytest.hookimpl(wrapper=True)

@@ -56,8 +56,7 @@ SOLVERS = {"ils": 30, "trws": 60, "expansion": 60, "ilp": 8, "toulbar2": 12, "au
 
 def installed(name: str) -> bool:
     """Tell whether the optional package of a solver is there."""
-    module = {"expansion": "maxflow", "auto": "maxflow", "toulbar2": "pytoulbar2"}.get(name)
-    return module is None or find_spec(module) is not None
+    return name != "toulbar2" or find_spec("pytoulbar2") is not None
 
 
 def solved(name: str) -> Any:

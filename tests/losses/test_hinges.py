@@ -173,7 +173,6 @@ def test_wrong_input():
 
 
 def test_solvers_that_leave_variables_undecided_are_refused():
-    pytest.importorskip("maxflow")
     rng = np.random.default_rng(0)
     g = ig.FactorGraph([2] * 3, [(0, 1), (1, 2), (0, 2)])
     p = ig.Potentials.from_groups(g, [-5.0 * np.eye(2)[None] + 0.01 * rng.normal(size=(3, 2, 2))])

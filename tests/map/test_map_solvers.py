@@ -11,10 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 import isinglass as ig
 from checks import refuses
 from isinglass.inference.brute import Brute
+from isinglass.inference.map.cuts import binary
 from isinglass.inference.map.reduction import reduced
 from isinglass.inference.map.search import Search
 from isinglass.testing.solver_suite import checked
@@ -96,6 +99,56 @@ def test_graph_cut_equals_exact_inference_on_an_attractive_grid():
     found = ig.map_assignment(attractive, "graph-cut")
     assert found.optimal
     assert found.score == pytest.approx(ig.map_assignment(attractive, "exact").score, abs=1e-9)
+
+
+@pytest.mark.parametrize("piece", [1, 10**7])
+def test_flows_equal_those_of_scipy(monkeypatch, piece):
+    """Integer capacities, ties, parallel arcs and infinite ones; the cut is the smallest that reaches the sink."""
+    monkeypatch.setattr(binary, "PIECE", piece)
+    search, rng = Search(grid(2, 2, 0)), np.random.default_rng(piece)
+    for k in range(100):
+        n, most = int(rng.integers(2, 30)), int(rng.choice([1, 3, 10**6]))
+        tails = rng.integers(0, n, 3 * n)
+        heads = (tails + rng.integers(1, n, 3 * n)) % n
+        capacities, unary = rng.integers(0, most, 3 * n) + 0.0, rng.integers(-most, most + 1, n) + 0.0
+        capacities[: k % 4] = np.inf
+        flows, level, finished = binary._maximum_flow(tails, heads, capacities, unary, search)
+        assert finished
+        assert ((flows >= 0) & (flows <= capacities)).all()
+        large = csr_array((n + 2, n + 2), dtype=np.int64)
+        finite = np.where(capacities < np.inf, capacities, 1e8)
+        for size, a, b in ((finite, tails, heads), (unary, n, range(n)), (-unary, range(n), n + 1)):
+            places = np.broadcast_arrays(a, b)
+            large = large + csr_array((np.maximum(size, 0).astype(np.int64), places), shape=large.shape)
+        found = maximum_flow(csr_array(large.astype(np.int32)), n, n + 1)
+        rest = large - found.flow
+        cut = breadth_first_order(csr_array((rest > 0).T.astype(int)), n + 1, return_predecessors=False)
+        assert_array_equal(np.flatnonzero(level < 0), np.sort(cut[cut < n]))
+        left = unary + np.bincount(heads, flows, n) - np.bincount(tails, flows, n)
+        assert np.minimum(left, 0).sum() == found.flow_value + np.minimum(unary, 0).sum()
+
+
+def test_flows_end_soon_whatever_the_capacities_are():
+    """A chain of which a long part is cut off, and capacities down to the smallest number."""
+    n, search = 20_000, Search(grid(2, 2, 0))
+    ends, rng = np.zeros(n), np.random.default_rng(0)
+    ends[[0, -1]] = 5.0, -5.0
+    signs, size = rng.choice([-1.0, 1.0], n), 10.0 ** rng.uniform(-320, 3, 2 * n)
+    for capacities, unary in ((np.full(n - 1, 3.0), ends), (size[: n - 1], signs * size[n:])):
+        flows, level, _ = binary._maximum_flow(np.arange(n - 1), np.arange(1, n), capacities, unary, search)
+        left, x = unary + np.append(0.0, flows) - np.append(flows, 0.0), level < 0
+        assert unary[x].sum() + capacities[~x[:-1] & x[1:]].sum() == pytest.approx(np.minimum(left, 0.0).sum(), 1e-12)
+
+
+@pytest.mark.parametrize("name", ["graph-cut", "qpbo", "auto"])
+def test_cuts_without_time_have_a_true_bound(monkeypatch, name):
+    monkeypatch.setattr(binary, "PIECE", 500)
+    p = grid(20, 2, 0)
+    p = ig.Potentials.from_groups(p.graph, [p.groups[0], np.abs(p.groups[1])])
+    best, found = ig.map_assignment(p, "exact").score, ig.map_assignment(p, name, seconds=0.0)
+    assert found.info.stopped == "seconds"
+    assert not found.optimal
+    assert best - 100 < found.score < best < found.bound < best + 300
 
 
 @pytest.mark.parametrize("name", ["expansion", "ils"])
@@ -216,20 +269,17 @@ def test_wrong_options(name, options, match):
     refuses(match, ig.map_assignment, p, name, **options)
 
 
-@pytest.mark.parametrize(
-    ("name", "module", "match"), [("graph-cut", "maxflow", "PyMaxflow"), ("toulbar2", "pytoulbar2", "pytoulbar2")]
-)
-def test_missing_packages(monkeypatch, name, module, match):
+def test_missing_packages(monkeypatch):
     real = builtins.__import__
 
     def without(wanted, *args, **options):
-        if wanted == module:
+        if wanted == "pytoulbar2":
             raise ImportError(wanted)
         return real(wanted, *args, **options)
 
     monkeypatch.setattr(builtins, "__import__", without)
     p = ig.Potentials(TRIANGLE, [np.eye(2)] * 3)
-    refuses(f"needs {match}.*pip install", ig.map_assignment, p, name, error=ig.MissingDependencyError)
+    refuses("needs pytoulbar2.*pip install", ig.map_assignment, p, "toulbar2", error=ig.MissingDependencyError)
 
 
 def test_no_possible_assignment_is_found():

@@ -1,6 +1,6 @@
 """The solver that chooses: exact methods if possible, cheapest first, else the best score and bound in the given time.
 
-1. A submodular binary model: a minimum cut (where PyMaxflow is installed).
+1. A submodular binary model: a minimum cut.
 2. A model of small treewidth: a junction tree.
 3. Any other binary pairwise model: roof duality; its persistent labels are fixed, and the steps below solve the rest.
 4. TRW-S, for a bound and a first assignment; then iterated local search from that assignment.
@@ -20,7 +20,8 @@ import numpy as np
 from isinglass.graph.elimination.order import elimination_order
 from isinglass.inference.assignment import TERMS
 from isinglass.inference.junction_tree.algorithm import Exact
-from isinglass.inference.map.cuts.binary import energy_of, minimum_cut, roof_dual
+from isinglass.inference.map.cuts.binary import energy_of, roof_dual
+from isinglass.inference.map.cuts.graph_cut import offer_cut
 from isinglass.inference.map.local_model import LocalModel
 from isinglass.inference.map.local_search import IteratedLocalSearch
 from isinglass.inference.map.reduction import Reduction, reduced
@@ -73,7 +74,7 @@ class Auto(Solver):
 
     def solve(self, search: Search, reduction: Reduction) -> None:
         """Try one solver after the other, the cheapest proof first."""
-        binary = _is_binary(search.potentials) and find_spec("maxflow") is not None
+        binary = _is_binary(search.potentials)
         if binary and self._cut(search):
             return
         if self._exact(search):
@@ -87,9 +88,7 @@ class Auto(Solver):
         energy = energy_of(search.potentials)
         if not energy.submodular.all():
             return False
-        states, least = minimum_cut(energy, self.name)
-        search.offer(states)
-        search.tighten(-least + search.error(TERMS))
+        offer_cut(search, energy)
         search.did.append("minimum cut")
         return search.ended("cut", 1, None)
 
@@ -109,7 +108,7 @@ class Auto(Solver):
 
     def _roof(self, search: Search, reduction: Reduction) -> bool:
         """Fix persistent labels of a binary model, and search on with the rest."""
-        labels, least = roof_dual(energy_of(search.potentials), self.name)
+        labels, least = roof_dual(energy_of(search.potentials), search)
         search.tighten(-least + search.error(TERMS))
         decided = labels >= 0
         search.did.append(f"roof duality decided {int(decided.sum())} of {len(labels)} variables")

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from isinglass.errors import InputError, MissingDependencyError, warn_of_convergence
+from isinglass.errors import InputError, warn_of_convergence
 from isinglass.inference.algorithm import ALGORITHMS, Algorithm, Progress
 from isinglass.inference.algorithm import make as make_algorithm
 from isinglass.inference.assignment import Assignment, MapInfo
@@ -156,13 +156,6 @@ def register(cls: type[Solver]) -> type[Solver]:
 def make(solver: str | Solver, options: dict[str, Any]) -> Solver:
     """Return the solver given by a name or an object, with further options set."""
     return choose(SOLVERS, Solver, solver, options, "trws")  # type: ignore[type-abstract]
-
-
-def missing(package: str, solver: str) -> MissingDependencyError:
-    """Return the error about an optional package that is not installed."""
-    extra = {"PyMaxflow": "maxflow", "pytoulbar2": "toulbar2"}[package]
-    remedy = f"pip install 'isinglass[{extra}]', or pip install {package}"
-    return MissingDependencyError(f"{solver!r} needs {package}, which is not installed: {remedy}")
 
 
 def solve_part(search: Search, known: dict[int, int], solver: str | Solver | Algorithm) -> None:

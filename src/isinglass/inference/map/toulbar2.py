@@ -22,14 +22,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from isinglass.errors import ImpossibleEvidenceError
+from isinglass.errors import ImpossibleEvidenceError, MissingDependencyError
 from isinglass.inference.assignment import TERMS
 from isinglass.inference.evidence import impossible
 from isinglass.inference.map.icm import climb
 from isinglass.inference.map.local_model import LocalModel
 from isinglass.inference.map.reduction import Reduction
 from isinglass.inference.map.search import Search, scale_of
-from isinglass.inference.map.solver import Solver, SolverFacts, missing, register
+from isinglass.inference.map.solver import Solver, SolverFacts, register
 from isinglass.potentials import Potentials
 
 LARGEST = 1e16  # the most that the costs of an assignment may add up to
@@ -77,7 +77,8 @@ class Toulbar2(Solver):
         try:
             import pytoulbar2
         except ImportError:
-            raise missing("pytoulbar2", self.name) from None
+            remedy = "pip install 'isinglass[toulbar2]', or pip install pytoulbar2"
+            raise MissingDependencyError(f"'toulbar2' needs pytoulbar2, which is not installed: {remedy}") from None
         model = LocalModel(search.potentials)
         climb(search, model, model.start(), 1000)
         if search.ended("branch and bound", 0, None):

@@ -19,17 +19,18 @@ of these labels together. Persistent labels that replace those of any assignment
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
+from isinglass.errors import MemoryLimitError
 from isinglass.inference.assignment import EPSILON, TERMS
-from isinglass.inference.map.search import LARGE
-from isinglass.inference.map.solver import missing
+from isinglass.inference.map.search import LARGE, Search
 from isinglass.potentials import Potentials
-from isinglass.typing import FloatArray, IntArray, Mask
+from isinglass.typing import Array, FloatArray, IntArray, Mask
 
 TINY = 1e-12  # the share of the largest of A, B, C, D by which w may be negative and still count as zero
+PIECE = 20_000_000  # steps of a flow between two moments at which Ctrl-C is heard, about a tenth of a second
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,45 +90,104 @@ def energy_of(potentials: Potentials) -> BinaryEnergy:
     return BinaryEnergy(constant, unary, np.concatenate(first), np.concatenate(second), np.concatenate(values, axis=1))
 
 
-def minimum_cut(energy: BinaryEnergy, solver: str) -> tuple[IntArray, float]:
-    """Return an assignment of least energy, and that energy as the flow proves it; all pairs must be submodular.
+class Cut(NamedTuple):
+    """A cut, and what its flow proves.
+
+    Attributes
+    ----------
+    states : int array (variables,)
+        1 for what reaches the sink.
+    least : float
+        A lower bound on the energy of every assignment.
+    finished : bool
+        Whether the cut is minimal; otherwise the time was over.
+    """
+
+    states: IntArray
+    least: float
+    finished: bool
+
+
+def minimum_cut(energy: BinaryEnergy, search: Search) -> Cut:
+    """Find an assignment of least energy in the time that is left; all pairs must be submodular.
 
     Where w is negative by rounding, it counts as zero, and the energy that is proved is less by it.
     """
     if not len(energy.unary):
-        return np.zeros(0, np.int64), energy.constant
-    graph = _new_graph(len(energy.unary), len(energy.first), solver)
+        return Cut(np.zeros(0, np.int64), energy.constant, True)
     A, B, C, D = energy.values
     i, j, w = energy.first, energy.second, np.maximum(energy.excess, 0.0)
     n, forth = len(energy.unary), np.inf > C  # the first form, or the second
     if forth.all():
         unary = energy.unary + np.bincount(i, C - A, n) + np.bincount(j, D - C, n)
-        graph.add_edges(i, j, w, np.zeros(len(w)))
+        tails, heads = i, j
     else:
         low, both = np.where(forth, C, B), ~forth & (np.inf == B)
-        low[both] = D[both]  # x_i = x_j: A and D - A go to x_i
+        low[both] = D[both]  # x_i = x_j: A and D - A go to x_i, and there is an arc each way
         unary = energy.unary + np.bincount(i, np.where(forth, C - A, D - low), n)
         unary = unary + np.bincount(j, np.where(forth, D - C, low - A), n)
-        graph.add_edges(i, j, np.where(forth | both, w, 0.0), np.where(forth, 0.0, w))
-    constant = energy.constant + float(A.sum()) + float(np.minimum(unary, 0.0).sum())
-    graph.add_grid_tedges(np.arange(n), np.maximum(unary, 0.0), np.maximum(-unary, 0.0))
-    flow = graph.maxflow()
-    least = constant + flow + float(np.minimum(energy.excess, 0.0).sum()) - _flow_error(energy, unary, flow)
-    return graph.get_grid_segments(np.arange(n)).astype(np.int64), least
+        tails = np.concatenate([np.where(forth, i, j), i[both]])
+        heads = np.concatenate([np.where(forth, j, i), j[both]])
+        w = np.concatenate([w, w[both]])
+    flows, level, finished = _maximum_flow(tails, heads, w, unary, search)
+    left = unary + np.bincount(heads, flows, n) - np.bincount(tails, flows, n)
+    least = energy.constant + float(A.sum()) + float(np.minimum(energy.excess, 0.0).sum())
+    least += float(np.minimum(left, 0.0).sum()) - _rounding(energy, flows, n)
+    return Cut((level < 0).astype(np.int64), least, finished)
 
 
-def _flow_error(energy: BinaryEnergy, unary: FloatArray, flow: float) -> float:
-    """Bound the rounding of a flow with large capacities, with an augmentation for each node and arc; else 0."""
-    finite = energy.values[np.isfinite(energy.values)]
-    largest = max(float(np.abs(finite).max(initial=0.0)), float(np.abs(unary).max(initial=0.0)))
-    if largest <= LARGE:
+def _maximum_flow(
+    tails: IntArray, heads: IntArray, capacities: FloatArray, unary: FloatArray, search: Search
+) -> tuple[FloatArray, Array, bool]:
+    """Return the flow of each arc, the level of each node (negative if it reaches the sink), and whether that is all.
+
+    A node's arc is from the source if `unary` is positive, else to the sink.
+    """
+    from isinglass.kernels.numba.map.flow import Flow, connect, flow_on
+
+    n, arcs = len(unary), 2 * len(tails)
+    if arcs > np.iinfo(np.int32).max:
+        raise MemoryLimitError(f'a cut of {len(tails)} arcs is too large: use "trws"')
+    flow = Flow(
+        first=np.zeros(n + 1, np.int64),
+        head=np.empty(arcs, np.int32),
+        sister=np.empty(arcs, np.int32),
+        residual=np.empty(arcs),
+        excess=unary.copy(),
+        level=np.zeros(n, np.int32),
+        parent=np.zeros(n, np.int32),
+        current=np.zeros(n, np.int32),
+        queue=np.empty((4, n), np.int32),
+        filled=np.zeros(4, np.int64),
+        orphans=np.full(n + 2, -1, np.int32),
+        after=np.empty(n, np.int32),
+        loose=np.empty(n, np.int32),
+        wave=np.empty(n, np.int32),
+        depth=np.zeros(2, np.int64),
+        at=np.zeros(4, np.int64),
+    )
+    back = np.empty(len(tails), np.int64)
+    connect(tails, heads, capacities, back, flow)
+    while not (finished := bool(flow_on(flow, PIECE))) and search.left > 0:
+        pass
+    return np.minimum(flow.residual[back], capacities), flow.level, finished
+
+
+def _rounding(energy: BinaryEnergy, flows: FloatArray, n: int) -> float:
+    """Bound the rounding of what a flow proves, where numbers are large; else 0.
+
+    Every term enters a sum for each of its variables, of at most as many terms as a variable has pairs, and a few more.
+    """
+    finite = np.abs(energy.values[np.isfinite(energy.values)])
+    if max(float(finite.max(initial=0.0)), float(np.abs(energy.unary).max(initial=0.0))) <= LARGE:
         return 0.0
-    sums = abs(energy.constant) + float(np.abs(energy.values[0]).sum()) + float(np.abs(unary).sum())
-    return EPSILON * ((len(unary) + len(energy.first)) * (largest + abs(flow)) + TERMS * sums)
+    most = np.bincount(energy.first, minlength=n) + np.bincount(energy.second, minlength=n)
+    size = abs(energy.constant) + float(np.abs(energy.unary).sum()) + float(finite.sum()) + float(flows.sum())
+    return 2 * EPSILON * (float(most.max()) + TERMS) * size
 
 
-def roof_dual(energy: BinaryEnergy, solver: str) -> tuple[IntArray, float]:
-    """Return persistent labels (-1 where there is none) and a lower bound on the energy."""
+def roof_dual(energy: BinaryEnergy, search: Search) -> tuple[IntArray, float]:
+    """Return persistent labels (-1 where there is none, or if the time is over) and a lower bound on the energy."""
     n = len(energy.unary)
     A, B, C, D = energy.values
     i, j, good = energy.first, energy.second, energy.submodular
@@ -141,16 +201,5 @@ def roof_dual(energy: BinaryEnergy, solver: str) -> tuple[IntArray, float]:
         np.concatenate([np.where(good, j, j + n), np.where(good, j + n, j)]),
         0.5 * values,
     )
-    states, bound = minimum_cut(doubled, solver)
-    return np.where(states[:n] != states[n:], states[:n], -1), bound
-
-
-def _new_graph(nodes: int, arcs: int, solver: str) -> Any:
-    """Return an empty graph of PyMaxflow; refuse if that is not installed."""
-    try:
-        import maxflow
-    except ImportError:
-        raise missing("PyMaxflow", solver) from None
-    graph = maxflow.GraphFloat(nodes, arcs)
-    graph.add_nodes(nodes)
-    return graph
+    states, bound, finished = minimum_cut(doubled, search)
+    return np.where(finished & (states[:n] != states[n:]), states[:n], -1), bound

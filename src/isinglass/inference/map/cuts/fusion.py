@@ -13,6 +13,7 @@ import numpy as np
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference.map.cuts.binary import BinaryEnergy, energy_of, minimum_cut, roof_dual
 from isinglass.inference.map.reduction import reduced
+from isinglass.inference.map.search import Search
 from isinglass.potentials import Potentials
 from isinglass.typing import FloatArray, IntArray, Mask
 
@@ -23,15 +24,16 @@ class PairModel:
     Examples
     --------
     >>> import isinglass as ig
-    >>> model = PairModel(ig.Potentials(ig.FactorGraph([3, 3], [(0,), (0, 1)]), [[0.0, 1.0, 0.0], np.eye(3)]), "fusion")
+    >>> p = ig.Potentials(ig.FactorGraph([3, 3], [(0,), (0, 1)]), [[0.0, 1.0, 0.0], np.eye(3)])
+    >>> model = PairModel(Search(p))
     >>> x, y = np.array([0, 0]), np.array([1, 1])
     >>> model.fuse(x, y, x, np.array([True, True])).tolist()
     [1, 1]
     """
 
-    def __init__(self, potentials: Potentials, solver: str) -> None:
-        graph = potentials.graph
-        self.solver = solver
+    def __init__(self, search: Search) -> None:
+        self.search = search
+        potentials, graph = search.potentials, search.potentials.graph
         self.unary = [
             (group.scopes[:, 0], tables, ids)
             for group, tables, ids in zip(graph.groups, potentials.groups, potentials.table_ids, strict=True)
@@ -91,15 +93,15 @@ class PairModel:
                 np.full(len(unary), 2), [np.arange(len(unary))[:, None], np.stack([first, second], axis=1)]
             )
             small = reduced(Potentials.from_groups(graph, [unary, values]))
-            states = _best(energy_of(small.potentials), small.restrict(keep), self.solver)
+            states = _best(energy_of(small.potentials), small.restrict(keep), self.search)
             return small.lift(states)
         flat = -values.reshape(len(values), 4).T
         energy = BinaryEnergy(-float(unary[:, 0].sum()), unary[:, 0] - unary[:, 1], first, second, flat)
-        return _best(energy, keep, self.solver)
+        return _best(energy, keep, self.search)
 
 
-def _best(energy: BinaryEnergy, keep: IntArray, solver: str) -> IntArray:
+def _best(energy: BinaryEnergy, keep: IntArray, search: Search) -> IntArray:
     if energy.submodular.all():
-        return minimum_cut(energy, solver)[0]
-    labels, _ = roof_dual(energy, solver)
+        return minimum_cut(energy, search).states
+    labels, _ = roof_dual(energy, search)
     return np.where(labels >= 0, labels, keep)

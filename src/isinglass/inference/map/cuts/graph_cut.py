@@ -1,8 +1,7 @@
 """Graph cuts: exact maximisation of binary pairwise models whose energies are submodular.
 
 The problem is a minimum cut (`binary`; Greig, Porteous and Seheult 1989), which is found by a maximum flow. The flow
-proves optimality: its value is a bound, and equals that of the cut. The flow is computed by the algorithm of Boykov and
-Kolmogorov (2004), with PyMaxflow.
+proves optimality: its value is a bound, and equals that of the cut (`kernels.numba.map.flow`).
 """
 
 from __future__ import annotations
@@ -15,6 +14,8 @@ import numpy as np
 from isinglass.errors import InputError
 from isinglass.inference.assignment import TERMS
 from isinglass.inference.map.cuts.binary import BinaryEnergy, energy_of, minimum_cut
+from isinglass.inference.map.icm import climb
+from isinglass.inference.map.local_model import LocalModel
 from isinglass.inference.map.reduction import Reduction
 from isinglass.inference.map.search import Search
 from isinglass.inference.map.solver import Solver, SolverFacts, register
@@ -31,7 +32,7 @@ class GraphCut(Solver):
     Parameters
     ----------
     seconds : float, optional
-        Time limit. It has no effect, because a minimum cut is one step.
+        Time limit; without time for the minimum cut, the assignment may be worse, and the bound is still valid.
 
     Examples
     --------
@@ -50,7 +51,6 @@ class GraphCut(Solver):
         accepts="submodular",
         proves="always",
         bound=True,
-        needs="PyMaxflow",
     )
 
     def check(self, reduction: Reduction) -> None:
@@ -61,10 +61,17 @@ class GraphCut(Solver):
         """Cut."""
         energy = energy_of(search.potentials)
         _require_submodular(energy, reduction)
-        states, least = minimum_cut(energy, self.name)
-        search.offer(states)
-        search.tighten(-least + search.error(TERMS))
+        offer_cut(search, energy)
         search.ended("cut", 1, 1)
+
+
+def offer_cut(search: Search, energy: BinaryEnergy) -> None:
+    """Offer the minimum cut of a submodular model and its bound; a local maximum, if the time is too short."""
+    states, least, finished = minimum_cut(energy, search)
+    search.offer(states)
+    search.tighten(-least + search.error(TERMS))
+    if not finished:
+        climb(search, LocalModel(search.potentials), states, 1000)
 
 
 def require_pairwise(reduction: Reduction, solver: str, states: int | None = None) -> None:

@@ -68,7 +68,6 @@ class Expansion(Solver):
         accepts="pairwise",
         proves="never",
         bound=False,
-        needs="PyMaxflow",
     )
 
     def check(self, reduction: Reduction) -> None:
@@ -88,7 +87,7 @@ class Expansion(Solver):
     def solve(self, search: Search, reduction: Reduction) -> None:
         """Climb, then make moves until a whole round brings nothing."""
         most = whole_number(self.max_iter, "max_iter", 1)
-        local, model = LocalModel(search.potentials), PairModel(search.potentials, self.name)
+        local, model = LocalModel(search.potentials), PairModel(search)
         cards = search.potentials.graph.cards
         x = local.start() if self.start is None else reduction.restrict(self.start)
         climb(search, local, x, 1000)

@@ -32,7 +32,7 @@ class QPBO(Solver):
         The solver for the variables without a persistent label. None: their state is -1, and the score is nan unless
         every variable has a label.
     seconds : float, optional
-        Time limit of the completion.
+        Time limit.
 
     Examples
     --------
@@ -53,7 +53,6 @@ class QPBO(Solver):
         accepts="binary pairwise",
         proves="sometimes",
         bound=True,
-        needs="PyMaxflow",
     )
 
     def check(self, reduction: Reduction) -> None:
@@ -62,7 +61,7 @@ class QPBO(Solver):
 
     def solve(self, search: Search, reduction: Reduction) -> None:
         """Cut the doubled graph; complete the rest."""
-        labels, least = roof_dual(energy_of(search.potentials), self.name)
+        labels, least = roof_dual(energy_of(search.potentials), search)
         search.tighten(-least + search.error(TERMS))
         decided = labels >= 0
         search.did.append(f"roof duality decided {int(decided.sum())} of {len(labels)} variables")
