@@ -184,13 +184,14 @@ def test_whoever_waits_for_a_thread_hears_ctrl_c() -> None:
 
 
 @pytest.mark.long
-def test_threads_do_not_go_on_without_their_caller() -> None:
+@pytest.mark.parametrize("schedule", ["flooding", "sequential", "residual"])
+def test_threads_do_not_go_on_without_their_caller(schedule) -> None:
     p = interrupt_tasks.ising(4).repeat(4)
-    infer(p, "bp", iterations=2, n_jobs=2)
+    infer(p, "bp", schedule=schedule, iterations=2, n_jobs=2)
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     signal.setitimer(signal.ITIMER_REAL, 0.2)
     with pytest.raises(KeyboardInterrupt):
-        infer(p, "bp", iterations=10**8, n_jobs=2)  # hours
+        infer(p, "bp", schedule=schedule, iterations=10**8, n_jobs=2)  # hours
     signal.signal(signal.SIGALRM, before)
 
 

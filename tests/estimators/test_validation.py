@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 import isinglass as ig
 from isinglass.learning.optimizers import Adam, Lbfgs, OwlQn
 from isinglass.learning.training.choices import choices_of
+from isinglass.validation import memory_size
 from isinglass_experiments.data import entity_attributes, load_wnut17
 
 LOSSES = ["ucl", "cl", "pseudo", "cquad"]
@@ -202,3 +203,9 @@ def test_as_low_as_crfsuite_after_as_many_evaluations():
     crf.fit([entity_attributes(words) for words in data.words_train], data.Y_train)
     for most, value in THEIRS.items():
         assert min(v for n, v in seen if n <= most) <= 1.01 * value
+
+
+def test_units_of_memory():
+    units = {"": 1, "B": 1, "K": 1000, "KB": 1000, "MB": 1000**2, "gb": 1000**3, "T": 1000**4}
+    units |= {"Ki": 1024, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3, " tib": 1024**4}
+    assert {unit: memory_size(f"3{unit}") for unit in units} == {unit: 3 * bytes_ for unit, bytes_ in units.items()}

@@ -248,3 +248,9 @@ def test_wrong_input():
     refuses("order: expected distinct", ig.elimination_order, graph, order=[0, 2, 2, 1])
     with pytest.raises(ig.InputError, match=r"order: .* at most 2\^48"):
         ig.elimination_order(ig.FactorGraph([2] * 60, [(0, i) for i in range(1, 60)]), order=range(60))
+
+
+def test_bytes_by_hand():
+    """A chain with 2, 3, 4 states: buckets of 6, 12 and 4 entries; messages of 3, 4 and 1 into the next ones."""
+    order = ig.elimination_order(ig.FactorGraph([2, 3, 4], [(0, 1), (1, 2)]), order=[0, 1, 2])
+    assert order.bytes == 8 * ((3 + 4 + 1) + 2 * 12 + 12)  # messages, two working tables, the largest input

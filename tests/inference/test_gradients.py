@@ -280,3 +280,18 @@ def test_max_product(chunk):
 def test_mean_field_without_a_sweep_and_with_evidence():
     p = ig.Potentials(ig.FactorGraph([2, 2], [(0, 1)]), [np.zeros((2, 2))], {0: 1})
     assert np.isfinite(run(p, ig.MeanField(iterations=0)).log_z)
+
+
+def test_a_fixed_point_does_not_depend_on_its_first_messages():
+    """In a batch, the derivatives by the first messages are 0 where the run has converged, and there alone."""
+    graph, rng = ig.grid_graph(3, 3, 2), np.random.default_rng(0)
+    calm, wild = (random_potentials(graph, rng, scale) for scale in (0.1, 3.0))
+    limits = {"tol": 1e-9, "max_iter": 15}
+    bars = rng.normal(size=18)
+    alone = [run(p, "bp", tape=True, **limits).backward(variables=bars).initial_messages for p in (calm, wild)]
+    both = run(ig.potentials_union([calm, wild]), "bp", tape=True, **limits)
+    assert both.info.converged_share == 0.5
+    assert not alone[0].any()
+    assert alone[1].any()
+    found = both.backward(variables=np.tile(bars, 2)).initial_messages
+    assert_allclose(np.sort(found), np.sort(np.concatenate(alone)), rtol=1e-10)

@@ -228,3 +228,22 @@ def test_a_run_that_did_not_converge_is_differentiated_as_it_ran():
         stopped = ig.infer(p, "mf", max_iter=4, tape=True)
     exactly = ig.infer(p, "mf", iterations=4, tape=True)
     each_equal(stopped.backward(variables=bars).groups, exactly.backward(variables=bars).groups)
+
+
+def test_a_start_that_lowers_the_bound_is_undone(monkeypatch):
+    """Of two magnets one is moved away from the saddle point, as it should be, the other to a worse fixed point."""
+    from isinglass.inference.mean_field.naive import _Ascent
+
+    p = ig.potentials_union([torus(4, 1.0), torus(4, 1.0, 0.4)])
+    good = np.arange(64) < 32
+
+    def move_away(self, leaving, found):
+        self.q[good] = np.tile([0.1, 0.9], 16)
+        self.q[~good] = np.tile([1.0, 0.0], 16)  # against the field: a fixed point of a lower bound
+        leaving[:] = True
+
+    best = ig.infer(p, "mf")
+    monkeypatch.setattr(_Ascent, "_move_away", move_away)
+    kept = ig.infer(p, "mf")
+    assert_array_equal(kept.variables.flat[~good], best.variables.flat[~good])
+    assert kept.log_z == pytest.approx(best.log_z, abs=1e-9)

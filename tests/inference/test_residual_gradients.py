@@ -174,3 +174,18 @@ def test_training_moves_a_term_that_starts_at_zero():
     assert mine.converged_
     assert abs(mine.parameters_["edge"][1]).min() > 0.01
     assert_allclose(mine.objective_, other.objective_, rtol=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_changes_of_rounding_do_not_keep_links_from_their_turn(seed):
+    """A part whose messages change in their last bits for ever, and a chain of uniform messages, joined by nothing."""
+    rng, noisy, length = np.random.default_rng(seed), list(combinations(range(5), 2)), 8
+    chain = [(5 + i, 6 + i) for i in range(length - 1)]
+    graph = ig.FactorGraph([2] * (5 + length), [*noisy, (0, 5), *chain[::-1], *((i,) for i in range(5 + length))])
+    tables = [*rng.normal(size=(len(noisy), 2, 2)), np.zeros((2, 2)), *[0.8 * np.eye(2)] * (length - 1)]
+    p = ig.Potentials(graph, [*tables, *rng.normal(size=(5, 2)), *np.zeros((length, 2))])
+    bars = np.zeros(2 * graph.n_variables)
+    bars[[11, -1]] = 1.0  # state 1 at both ends of the chain
+    found = run(p, "bp", schedule="residual", iterations=40, tol=0, tape=True).backward(variables=bars)
+    expected = (1 + np.tanh(0.4) ** (length - 1)) / 4  # variance and covariance in a chain of Ising spins
+    assert [found.log_tables[end][1] for end in (-length, -1)] == pytest.approx([expected] * 2, rel=1e-9)

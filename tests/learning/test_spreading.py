@@ -168,3 +168,19 @@ def test_a_program_ends_with_threads_under_way():
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, "ended\n", "")
+
+
+def test_calls_that_are_running_are_told_of_an_error():
+    started, told = threading.Event(), threading.Event()
+
+    def call(i):
+        if i == 0:
+            started.wait(9)
+            raise ZeroDivisionError
+        started.set()
+        found.append(told.wait(9))
+
+    found = []
+    with pytest.raises(ZeroDivisionError):
+        ThreadMap(2, waits=True)(call, [(0,), (1,)], told.set)
+    assert found == [True]

@@ -42,17 +42,22 @@ class ThreadMap:
         self.threads, self.waits = threads, waits
         self.helpers = _Helpers(threads - 1) if threads > 1 else None
 
-    def __call__(self, function: Callable[..., T], arguments: Sequence[tuple[object, ...]]) -> list[T]:
-        """Return what the function returns for each tuple."""
+    def __call__(
+        self,
+        function: Callable[..., T],
+        arguments: Sequence[tuple[object, ...]],
+        abandon: Callable[[], object] = lambda: None,
+    ) -> list[T]:
+        """Return what the function returns for each tuple; `abandon` tells calls that are running of an error."""
         if self.helpers is None or len(arguments) < 2:
             return [function(*one) for one in arguments]
-        work = _Work(function, arguments)
+        work = _Work(function, arguments, abandon)
         try:
             self.helpers.call(work, len(arguments) - 1)
             work.take()
             work.wait()
         except BaseException:
-            work.left.clear()
+            work.end()
             if self.waits:
                 work.wait()
             raise
@@ -155,8 +160,13 @@ class _Work(Generic[T]):
     still working; a thread that enters later finds nothing to do.
     """
 
-    def __init__(self, function: Callable[..., T], arguments: Sequence[tuple[object, ...]]) -> None:
-        self.function = function
+    def __init__(
+        self,
+        function: Callable[..., T],
+        arguments: Sequence[tuple[object, ...]],
+        abandon: Callable[[], object] = lambda: None,
+    ) -> None:
+        self.function, self.abandon = function, abandon
         self.left = deque(enumerate(arguments))
         self.answers: dict[int, T] = {}
         self.errors: dict[int, BaseException] = {}
@@ -187,7 +197,12 @@ class _Work(Generic[T]):
                 self.answers[i] = self.function(*one)
             except BaseException as error:
                 self.errors[i] = error
-                self.left.clear()
+                self.end()
+
+    def end(self) -> None:
+        """Start no further call, and tell those that are running."""
+        self.left.clear()
+        self.abandon()
 
     def found(self) -> list[T]:
         """Return the results, or raise the first error."""

@@ -110,14 +110,14 @@ class Engine:
         for part in self.plan.parts:
             spans = self._spans(part)
             shown = progress if len(spans) == 1 else None
-            try:
-                done = self.spread(self._runs, [(part, span, tape, outcome, shown) for span in spans])
-            except BaseException:  # such as Ctrl-C: the other threads end with their next iteration
-                self.abandoned = True
-                raise
+            done = self.spread(self._runs, [(part, span, tape, outcome, shown) for span in spans], self._abandon)
             outcome.runs += [run for runs in done for run in runs]
         self.reading.finish(outcome)
         return outcome
+
+    def _abandon(self) -> None:
+        """After an error or Ctrl-C, end the other threads with their next iteration."""
+        self.abandoned = True
 
     def begun(self, part: Part) -> tuple[Run, Move]:
         """Return the run of a part in the first semiring of the plan, and its move, before any iteration."""
