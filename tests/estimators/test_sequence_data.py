@@ -64,6 +64,20 @@ def test_labels_that_were_never_seen(estimator):
         estimator.predict(X[:1], allowed=[[["Q"], None]])
 
 
+def test_rules_for_labels_that_are_misspelt(estimator):
+    names = [["D-noun", "N-noun"], ["D-noun", "N-noun"], ["N-noun", "V-verb"]]
+    estimator.fit(X, names)
+    unknown = r"expected .*labels.*, got 'D-Noun'; did you mean 'D-noun'\?"
+    for pair in (("D-Noun", "N-noun"), ("N-noun", "D-Noun"), (None, "D-Noun"), ("D-Noun", None)):
+        with pytest.raises(InputError, match=f"^forbidden: {unknown}"):
+            type(estimator)(forbidden=[pair]).fit(X, names)
+        for method in (estimator.predict, estimator.predict_marginals, estimator.sample):
+            with pytest.raises(InputError, match=f"^forbidden: {unknown}"):
+                method(X, forbidden=[pair])
+    with pytest.raises(InputError, match=f"^forced: {unknown}"):
+        estimator.predict(X[:1], forced=[["D-Noun", None]])
+
+
 def test_transition_features_are_named(estimator):
     estimator.fit(X, Y)
     weights = estimator.transition_features_
