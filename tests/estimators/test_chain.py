@@ -455,10 +455,11 @@ def test_partial_fit():
     fitted = crf(optimizer=Adam(learning_rate=0.1, batch_size=4, random_state=0), state_features="all")
     for _ in range(8):
         for part in (slice(0, 20), slice(20, 40)):
-            fitted.partial_fit(X[part], Y[part], classes=["B", "I", "O"])
+            fitted.partial_fit(X[part], Y[part], classes=["B", "I", "O"], n_total=40)
     assert fitted.score(X, Y) > 0.8
     assert fitted.n_iter_ == 8 * 10
-    refuses("a minibatch optimizer", crf().partial_fit, X, Y)
+    refuses("a minibatch optimizer", crf(optimizer="lbfgs").partial_fit, X, Y)
+    refuses("n_total: expected a number of at least 40", crf().partial_fit, X, Y, n_total=39)
     refuses("classes", fitted.partial_fit, X, [["new"] * len(x) for x in X])
 
 
@@ -490,6 +491,73 @@ def test_what_an_optimizer_keeps_moves_with_its_weight():
         assert_array_equal(new[n:], vector[len(weights) :])
     assert ("w=new", "A") in pairs
     assert pairs[-1] == ("(bias)", "B")
+
+
+def long_names(n=240):
+    """Sentences with rare labels: all but one word of each are outside of a name."""
+    rng = np.random.default_rng(0)
+    found = [[[f"w={w}", f"v={w % 7}"] for w in rng.integers(0, 40, 6)] for _ in range(n)]
+    return found, [["B" if int(t[0][2:]) < 6 else "O" for t in x] for x in found]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("cls", [ig.ChainCRF, ig.MEMM])
+def test_parts_share_the_penalty_and_the_steps(cls, tmp_path):
+    """One pass by parts of any size learns about as much as one of all together, with the default optimizer."""
+    X, Y = long_names()
+    norms = []
+    for size in (10, 60, 240):
+        made = cls(l2=1.0)
+        for a in range(0, len(X), size):
+            made.partial_fit(X[a : a + size], Y[a : a + size], classes=["B", "O"], n_total=len(X))
+        assert made.score(X, Y) > 0.95
+        norms.append(np.linalg.norm(made.theta_))
+        assert made.n_iter_ == len(X) // size * min(size, 20)
+    assert max(norms) < 2 * min(norms)
+    made = cls(l2=1.0).partial_fit(X[:120], Y[:120])
+    with pytest.warns(UserWarning, match="partial_fit without n_total: the penalty is that of the sequences seen"):
+        made.partial_fit(X[120:180], Y[120:180])
+    made.partial_fit(X[180:], Y[180:])  # said once
+    made.save(tmp_path / "made.isg")
+    kept = cls.load(tmp_path / "made.isg")
+    assert kept._seen == made._seen == 240
+    with pytest.warns(UserWarning, match="without n_total"):
+        kept.partial_fit(X[:2], Y[:2])
+
+
+def test_the_penalty_of_a_part_is_its_share():
+    """A step of plain gradients from zero, and another: what the penalty takes away is its share of the whole one."""
+    X, Y = [[["w=a"]], [["w=b"]]], [["A"], ["B"]]
+    sgd = ig.learning.optimizers.Sgd(learning_rate=1.0, schedule="constant", random_state=0)
+    free, bound = (crf(optimizer=sgd, l2=l2, bias=False, boundary=False) for l2 in (0.0, 0.4))
+    for made in (free, bound):
+        made.partial_fit(X[:1], Y[:1], classes=["A", "B"], n_total=8)
+    before = free.state_features_["w=a", "A"]
+    for made in (free, bound):
+        made.partial_fit(X[1:], Y[1:], n_total=8)
+    assert bound.state_features_["w=a", "A"] == pytest.approx(before * (1 - 2 * 0.4 / 8))
+    assert free.state_features_["w=a", "A"] == pytest.approx(before)
+
+
+def test_means_of_points_go_on_across_calls():
+    X, Y = sentences(10)
+    made = crf(optimizer=Adam(learning_rate=0.1, batch_size=5, averaging=True, random_state=0))
+    for _ in range(3):
+        made.partial_fit(X, Y, n_total=10)
+    assert (made.n_iter_, made._optimizer_state.averaged) == (6, 6)
+
+
+def test_a_fit_that_predicts_one_label_says_so():
+    X, Y = long_names()
+    words = r"the model predicts label 'O' alone on its training data, where 8\d% of labels are; are the features"
+    with pytest.warns(ConvergenceWarning, match=words):
+        crf(l2=1e4).fit(X, Y)
+    with pytest.warns(ConvergenceWarning, match=words):
+        crf(l2=1e4).partial_fit(X, Y)
+    numbers = [np.array([int(label == "B") for label in y]) for y in Y]
+    graphs = [(np.zeros((6, 1)), [(i, i + 1) for i in range(5)]) for _ in X]
+    with pytest.warns(ConvergenceWarning, match="the model predicts label 0 alone"):
+        ig.GraphCRF().fit(graphs, numbers)
 
 
 def test_partial_fit_once_is_an_epoch_of_fit():

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass import decoding, losses
-from isinglass.errors import InputError, no_convergence_warnings, require
+from isinglass.errors import InputError, MemoryLimitError, no_convergence_warnings, require
 from isinglass.estimators.classes import Classes, classes_for, labels_of, named_weights, numbered
 from isinglass.estimators.graph_files import graph_contents, restore_graph
 from isinglass.estimators.joint import JointPredictions
@@ -34,7 +35,14 @@ from isinglass.estimators.parameters import (
     StagesLike,
 )
 from isinglass.estimators.persistence import Saved
-from isinglass.estimators.predicting import Prediction, Reading, predicted, read_in_blocks, warn_of_scores
+from isinglass.estimators.predicting import (
+    Prediction,
+    Reading,
+    predicted,
+    read_in_blocks,
+    warn_of_one_label,
+    warn_of_scores,
+)
 from isinglass.graph.layout import belief_entries
 from isinglass.inference import Algorithm, Result
 from isinglass.learning.training.checks import (
@@ -55,11 +63,12 @@ from isinglass.learning.training.choices import (
     predicting_of,
 )
 from isinglass.learning.training.problem import Data, GraphProblem, cut, sizes_of
-from isinglass.learning.training.stages import Trained, WarmStart, stages_of, start_of
+from isinglass.learning.training.stages import ENDS_ALL, Trained, WarmStart, stages_of, start_of
 from isinglass.models import Model
 from isinglass.typing import Array, FloatArray, IntArray
 from isinglass.validation import jobs_of
 
+SHOWN = 50  # examples of the training data that are looked at after a fit
 # what the compiled data depend on
 _OF_DATA = ("bias", "edge_bias", "edges", "symmetric", "class_weight", "entropy", "inference")
 _LABELS = "-1 is not observed, nor are ignore_label and, among strings, None"
@@ -196,7 +205,22 @@ class CRF(JointPredictions):
         -------
         self
         """
-        return self._train(X, Y, sample_weight, validation)
+        self._train(X, Y, sample_weight, validation)
+        self._look_for_one_label(X, Y)
+        return self
+
+    def _look_for_one_label(self, X: Any, Y: Any) -> None:
+        """Warn if some examples of the training data are all given the same label."""
+        stage, decoder = self._stage(), self._decoder()
+        random = algorithm_of(stage).facts.stochastic or hasattr(decoder, "random_state")
+        if random or decoder.facts.output != "states" or self.message_ in ENDS_ALL or not hasattr(Y, "__getitem__"):
+            return
+        examples = self._examples(X)
+        rows = np.unique(np.linspace(0, len(examples) - 1, SHOWN).astype(np.int64))
+        some = _rows(examples, rows)
+        labels = self._flat_labels(some, numbered(_rows(Y, rows), self._labels, self.ignore_label))
+        with suppress(MemoryLimitError):  # a decoder may need more memory than training did
+            warn_of_one_label(self._read(some, self._decoding())[0], labels, self._labels, 3)
 
     def _announcements(self, problems: list[Any]) -> list[str]:
         last = problems[-1]

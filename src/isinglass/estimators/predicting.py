@@ -11,10 +11,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from isinglass.errors import warn_of_convergence
 from isinglass.inference import Algorithm, Info, Result, infer
 from isinglass.inference.algorithm import beliefs_alone, threaded_in_parts
 from isinglass.inference.result import FactorBeliefs, VariableBeliefs
@@ -31,6 +32,7 @@ from isinglass.typing import Array, FloatArray, IntArray
 
 FEWEST, MOST = 2 * BLOCK, 16 * BLOCK  # variables in a block of predictions
 WANTED = 16  # blocks
+FEW = 30  # labels, from which nothing is concluded
 
 
 def warn_of_scores(loss: str | Loss | None) -> None:
@@ -38,6 +40,16 @@ def warn_of_scores(loss: str | Loss | None) -> None:
     if loss is not None and (made := make_loss(loss)).decides_by is not None:
         text = f"beliefs after loss {made.name!r} are no probabilities: it fits the most probable labelling alone"
         warnings.warn(f"{text}; use predict, or fit with a loss such as 'cl' or 'ucl'", UserWarning, stacklevel=3)
+
+
+def warn_of_one_label(predicted: Array, labels: Array, classes: Sequence[Any], stacklevel: int) -> None:
+    """Warn of a model that gives one label to all of some training data, where several were observed (-1: not)."""
+    found, seen = np.unique(predicted), labels[labels >= 0]
+    if len(found) != 1 or len(np.unique(seen)) < 2 or len(seen) < FEW:
+        return
+    text = f"the model predicts label {classes[int(found[0])]!r} alone on its training data"
+    remedy = "are the features scaled alike, l2 small enough, the steps enough? or try class_weight='balanced'"
+    warn_of_convergence(f"{text}, where {np.mean(seen == found[0]):.0%} of labels are; {remedy}", stacklevel + 1)
 
 
 class Reading(NamedTuple):

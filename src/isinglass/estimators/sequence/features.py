@@ -56,6 +56,14 @@ class Encoded:
         data = values if step else np.ones(len(columns))
         return csr_array((data, columns, first), shape=(len(first) - 1, self.index.n_attributes))
 
+    def first(self, n: int) -> Encoded:
+        """Return the first n sequences, or all."""
+        offsets = self.offsets[: n + 1]
+        first, columns, values, step = self.tokens
+        rows = first[: int(offsets[-1]) + 1]
+        end = int(rows[-1])
+        return Encoded((rows, columns[:end], values[:end] if step else values, step), offsets, self.index)
+
     def contents(self) -> Iterable[Array]:
         """Return arrays that tell these tokens from others."""
         return self.X.data, self.X.indices, self.X.indptr, self.offsets

@@ -6,6 +6,7 @@ need no header.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,6 +31,7 @@ def chain_contents(crf: Any) -> tuple[dict[str, Any], Mapping[str, ArrayLike]]:
         "bias": crf.index_.bias,
         "boundary": crf.model_.boundary,
         "n_features_in": int(crf.n_features_in_),
+        "seen": float(getattr(crf, "_seen", 0.0)),
     }
     names = [name.encode("utf-8", "surrogatepass") for name in crf.index_.names or ()]
     features = crf.model_.features
@@ -45,6 +47,8 @@ def chain_contents(crf: Any) -> tuple[dict[str, Any], Mapping[str, ArrayLike]]:
 def restore_chain(crf: Any, saved: Saved) -> None:
     """Set what a chain learned, once it is checked."""
     crf.n_features_in_ = saved.entry("n_features_in", int)
+    crf._seen = saved.optional("seen", float) or 0.0
+    saved.require(0 <= crf._seen < math.inf, "a number of sequences", f"{crf._seen}")
     crf.classes_ = _classes(saved)
     crf.index_ = _index(saved, crf.n_features_in_)
     crf.model_ = _model(saved, len(crf.classes_), crf.index_.n_attributes)

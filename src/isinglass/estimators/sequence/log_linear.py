@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -16,10 +17,22 @@ from isinglass.estimators.parameters import (
     LossLike,
     OptimizerLike,
 )
+from isinglass.estimators.predicting import warn_of_one_label
 from isinglass.estimators.sequence.base import SequenceEstimator
-from isinglass.estimators.sequence.training import ChainProblem, chain_choices, one_epoch, problem_of, with_validation
+from isinglass.estimators.sequence.constraints import constraints
+from isinglass.estimators.sequence.training import (
+    ChainProblem,
+    chain_choices,
+    minibatch_choices,
+    one_epoch,
+    problem_of,
+    with_share,
+    with_validation,
+)
 from isinglass.learning.training.choices import Choices
-from isinglass.learning.training.stages import Trained
+from isinglass.learning.training.stages import ENDS_ALL, Trained
+
+SHOWN = 500  # sequences of the training data that are looked at after a fit
 
 
 @dataclass(eq=False, repr=False)
@@ -44,6 +57,9 @@ class LogLinearSequence(SequenceEstimator):
         Whether `fit` starts from the parameters, attributes and classes of the last `fit`.
     """
 
+    _optimizer_state: Any = field(default=None, init=False)  # of `partial_fit`
+    _seen: float = field(default=0.0, init=False)  # the weight of the sequences that were learned from
+    _told: bool = field(default=False, init=False)  # that `n_total` is missing
     loss: LossLike = field(init=False)  # the places of parameters that some subclasses have
     optimizer: OptimizerLike = "auto"
     l2: float = 1.0
@@ -95,8 +111,10 @@ class LogLinearSequence(SequenceEstimator):
             problem_of(self, chosen, X, Y, sample_weight, known=again), validation, self.ignore_label
         )
 
-    def partial_fit(self, X: Any, Y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Make one pass through some sequences with a minibatch optimizer ("sgd", "adagrad", "adam").
+    def partial_fit(
+        self, X: Any, Y: Any, classes: Any = None, sample_weight: Any = None, n_total: float | None = None
+    ) -> Self:
+        """Make one pass through some sequences with a minibatch optimizer ("sgd", "adagrad", "adam"; "auto": AdaGrad).
 
         New attributes of later calls get weights that start at zero; with ``state_features="seen"`` so do new pairs of
         attribute and label. `min_count` counts within one call. The number of columns of arrays, and the labels, are
@@ -106,19 +124,31 @@ class LogLinearSequence(SequenceEstimator):
         Parameters
         ----------
         X, Y, sample_weight
-            As for `fit`. The penalty is applied in full for these sequences.
+            As for `fit`.
         classes : list, optional
             All labels; by default those of the first call.
+        n_total : float, optional
+            The number of sequences of the whole data (or the sum of their weights), of all calls that make one pass
+            through them. The share of a call in the penalty is its number of sequences / n_total. By default those
+            that were seen so far count as all.
         """
         known = hasattr(self, "theta_")
-        chosen = self._choices()
-        problem = problem_of(self, chosen, X, Y, sample_weight, known=known, classes=classes, grow=True)
+        before = self._seen if known else 0.0
+        problem = problem_of(
+            self, minibatch_choices(self), X, Y, sample_weight, known=known, classes=classes, grow=True
+        )
+        problem = with_share(problem, n_total, before)
         if not known:
             self.history_ = []
         found = one_epoch(problem, self)
         self._set_result(found)
         self._set(problem)
-        self._optimizer_state = found.state
+        self._optimizer_state, self._seen = found.state, before + problem.weight
+        if n_total is None and before and problem.chosen.l2 and not self._told:
+            self._told = True
+            text = "partial_fit without n_total: the penalty is that of the sequences seen so far, and weaker with each"
+            warnings.warn(f"{text} call; give n_total=, the number of sequences of the whole data", stacklevel=2)
+        self._look_for_one_label(problem, 2)
         if not found.converged and "finite" in found.message:
             warn_of_convergence(f"partial_fit stopped: {found.message}; fit anew with a smaller learning rate", 2)
         return self
@@ -126,6 +156,15 @@ class LogLinearSequence(SequenceEstimator):
     def _keep(self, stage: Any, trained: Trained) -> None:
         assert isinstance(trained.problem, ChainProblem)
         self._set(trained.problem)
+        self._optimizer_state, self._seen = None, trained.problem.weight
+        if self.message_ not in ENDS_ALL:
+            self._look_for_one_label(trained.problem, 4)
+
+    def _look_for_one_label(self, problem: ChainProblem, stacklevel: int) -> None:
+        """Warn if the first sequences are all given the same label."""
+        some = problem.data.first(SHOWN)
+        codes = self._codes(some, constraints(None, None, None, self.classes_, some.offsets))
+        warn_of_one_label(codes, problem.labels[: len(codes)], self.classes_, stacklevel + 1)
 
     def _set(self, problem: ChainProblem) -> None:
         """Set what the parameters belong to."""

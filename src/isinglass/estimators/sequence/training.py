@@ -19,7 +19,7 @@ from isinglass.estimators.sequence.growth import Growth, grown
 from isinglass.estimators.sequence.labels import classes_of, codes_of, observed, observed_labels
 from isinglass.learning.chain import SequenceObjective, has_sweep
 from isinglass.learning.chain_losses import piece_loss
-from isinglass.learning.optimizers import make_optimizer
+from isinglass.learning.optimizers import AdaGrad, make_optimizer
 from isinglass.learning.optimizers.base import OptimResult
 from isinglass.learning.training.checks import (
     class_weights,
@@ -28,7 +28,7 @@ from isinglass.learning.training.checks import (
     validation_pair,
     variable_weights,
 )
-from isinglass.learning.training.choices import Choices, training_choices, with_penalty
+from isinglass.learning.training.choices import RATE, Choices, training_choices, with_penalty
 from isinglass.learning.training.loop import Parts, TrainingMonitor
 from isinglass.learning.training.problem import TrainingProblem, fingerprint
 from isinglass.models.chain.attributes import StateFeatures, Tokens
@@ -55,6 +55,8 @@ class ChainProblem(TrainingProblem):
     validation : tuple of Encoded and int array (tokens,), or None
     growth : Growth or None
         Where the model has weights that the estimator did not have before.
+    weight : float
+        The sum of the weights of the sequences.
     """
 
     index: FeatureIndex
@@ -65,6 +67,7 @@ class ChainProblem(TrainingProblem):
     weights: FloatArray | None
     validation: tuple[Encoded, IntArray] | None = None
     growth: Growth | None = None
+    weight: float = 0.0
 
     @property
     def size(self) -> int:
@@ -166,7 +169,9 @@ def problem_of(
     else:
         features = _features(crf, data.X, labels, len(names))
         model = SequenceModel(features, bool(crf.boundary), forbidden_table(crf.forbidden, names))
-    return ChainProblem(chosen, index, names, model, data, labels, weights, growth=growth)
+    n = len(data.offsets) - 1
+    weight = float(n if sample_weight is None else example_weights(sample_weight, n).sum())
+    return ChainProblem(chosen, index, names, model, data, labels, weights, growth=growth, weight=weight)
 
 
 def _named(classes: Any, n_states: int | None) -> list[Any]:
@@ -209,6 +214,23 @@ def _weights(crf: Any, sample_weight: Any, labels: IntArray, classes: list[Any],
     return variable_weights(labels, sizes, sample, of_class)
 
 
+def minibatch_choices(crf: Any) -> Choices:
+    """Check every parameter; where no optimizer is chosen, and no other suits the loss, it is AdaGrad."""
+    chosen = chain_choices(crf)
+    if chosen.suited and not chosen.optimizer.minibatch:
+        return replace(chosen, optimizer=AdaGrad(RATE, random_state=0))
+    return chosen
+
+
+def with_share(problem: ChainProblem, n_total: Any, before: float) -> ChainProblem:
+    """Return the problem with the share that its sequences have in the penalty of all, or of those seen so far."""
+    total = before + problem.weight
+    if n_total is not None:
+        total = number(n_total, "n_total", problem.weight, math.inf)
+    l2 = problem.chosen.l2 * problem.weight / total if total else 0.0
+    return problem.with_choices(replace(problem.chosen, l2=l2, optimizer=with_penalty(problem.optimizer, l2)))
+
+
 def one_epoch(problem: ChainProblem, crf: Any) -> OptimResult:
     """Go once through the sequences with a minibatch optimizer, from where the last call ended."""
     optimizer = problem.optimizer
@@ -219,7 +241,9 @@ def one_epoch(problem: ChainProblem, crf: Any) -> OptimResult:
         start = problem.growth.vector(start)
         state = None if state is None else problem.growth.state(state)
     done = 0
-    if state is not None and state.optimizer == optimizer.name and np.array_equal(state.x, start):
+    if state is not None and state.optimizer != optimizer.name:
+        state = None
+    if state is not None and np.array_equal(optimizer.outcome(state)[0], start):  # else theta_ was set from outside
         done, state = state.epoch, replace(state, n_examples=n, seen=0)
     else:
         state = None
