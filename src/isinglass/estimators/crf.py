@@ -220,7 +220,7 @@ class CRF(JointPredictions):
         some = _rows(examples, rows)
         labels = self._flat_labels(some, numbered(_rows(Y, rows), self._labels, self.ignore_label))
         with suppress(MemoryLimitError):  # a decoder may need more memory than training did
-            warn_of_one_label(self._read(some, self._decoding())[0], labels, self._labels, 3)
+            warn_of_one_label(labels, lambda: self._read(some, self._decoding())[0], self._labels, 3)
 
     def _announcements(self, problems: list[Any]) -> list[str]:
         last = problems[-1]

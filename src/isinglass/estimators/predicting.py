@@ -42,10 +42,10 @@ def warn_of_scores(loss: str | Loss | None) -> None:
         warnings.warn(f"{text}; use predict, or fit with a loss such as 'cl' or 'ucl'", UserWarning, stacklevel=3)
 
 
-def warn_of_one_label(predicted: Array, labels: Array, classes: Sequence[Any], stacklevel: int) -> None:
+def warn_of_one_label(labels: IntArray, predict: Callable[[], Array], classes: Sequence[Any], stacklevel: int) -> None:
     """Warn of a model that gives one label to all of some training data, where several were observed (-1: not)."""
-    found, seen = np.unique(predicted), labels[labels >= 0]
-    if len(found) != 1 or len(np.unique(seen)) < 2 or len(seen) < FEW:
+    seen = labels[labels >= 0]
+    if len(seen) < FEW or len(np.unique(seen)) < 2 or len(found := np.unique(predict())) != 1:
         return
     text = f"the model predicts label {classes[int(found[0])]!r} alone on its training data"
     remedy = "are the features scaled alike, l2 small enough, the steps enough? or try class_weight='balanced'"

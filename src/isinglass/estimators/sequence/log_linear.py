@@ -163,8 +163,9 @@ class LogLinearSequence(SequenceEstimator):
     def _look_for_one_label(self, problem: ChainProblem, stacklevel: int) -> None:
         """Warn if the first sequences are all given the same label."""
         some = problem.data.first(SHOWN)
-        codes = self._codes(some, constraints(None, None, None, self.classes_, some.offsets))
-        warn_of_one_label(codes, problem.labels[: len(codes)], self.classes_, stacklevel + 1)
+        rules = constraints(None, None, None, self.classes_, some.offsets)
+        labels = problem.labels[: int(some.offsets[-1])]
+        warn_of_one_label(labels, lambda: self._codes(some, rules), self.classes_, stacklevel + 1)
 
     def _set(self, problem: ChainProblem) -> None:
         """Set what the parameters belong to."""
