@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from isinglass.cli.options import Commands, add_command, add_json, add_model
 from isinglass.cli.report import json_text, print_table, to_stdout
+from isinglass.errors import InputError
 
 if TYPE_CHECKING:
     from isinglass.inference import Algorithm, Cost
@@ -107,7 +108,10 @@ def _algorithms(potentials: Potentials) -> JsonObject:
     rows = []
     for name, cls in ALGORITHMS.items():
         cost = _cost(cls(), potentials)
-        rows.append({"name": name, "bytes": cost.bytes, "fits": cost.bytes <= limit, "needs": cost.text})
+        refused = _refusal(cls(), potentials) if cost.bytes <= limit else ""
+        fits = cost.bytes <= limit and not refused
+        needs = f"not for this model, but for {refused}" if refused else cost.text
+        rows.append({"name": name, "bytes": cost.bytes, "fits": fits, "needs": needs})
     return {"memory_available": available_memory(), "memory_limit": limit, "algorithms": rows}
 
 
@@ -120,6 +124,17 @@ def _cost(algorithm: Algorithm, potentials: Potentials) -> Cost:
     except OverflowError:
         return Cost(math.inf, math.inf, "more than any machine has")
     return cost
+
+
+def _refusal(algorithm: Algorithm, potentials: Potentials) -> str:
+    """Return which models an algorithm needs, where it is not for this one."""
+    try:
+        algorithm.check(potentials.graph)
+        if hasattr(algorithm, "sampler"):  # of Ising or Potts models alone, some of them
+            algorithm.sampler(potentials)
+    except InputError as error:
+        return error.expected
+    return ""
 
 
 def _print(facts: JsonObject) -> None:
