@@ -148,10 +148,10 @@ def hidden_cause(n=400):
 
 
 @pytest.mark.parametrize("method", ["ml", "em"])
-def test_samples_that_show_a_hidden_variable_alone_hold_no_saddle_point(method):
+@pytest.mark.parametrize("balanced", [[[0, -1, -1, -1], [1, -1, -1, -1]], [[0, 1, 0, 1], [1, 1, 0, 1]]])
+def test_samples_that_show_a_hidden_variable_alone_or_balanced_hold_no_saddle_point(method, balanced):
     graph, X = hidden_cause()
-    alone = [[0, -1, -1, -1], [1, -1, -1, -1]]
-    mrf = ig.MRF(graph, method=method, max_iter=3000).fit(np.vstack([X, alone]))
+    mrf = ig.MRF(graph, method=method, max_iter=3000).fit(np.vstack([X, balanced]))
     assert mrf.log_likelihood(X) > -600  # at the saddle point -824
 
 

@@ -45,7 +45,7 @@ from isinglass.learning.markov.frames import frame_graph, is_frame, refuse_unuse
 from isinglass.learning.markov.likelihood.maximum import random_start
 from isinglass.learning.markov.objective import with_zeros
 from isinglass.learning.markov.priors import Penalties, Prior, make_prior
-from isinglass.learning.markov.statistics.support import MOST_CELLS, existence
+from isinglass.learning.markov.statistics.support import MOST_CELLS, MOST_COLUMNS, existence
 from isinglass.learning.optimizers import OwlQn, make_optimizer
 from isinglass.learning.optimizers.base import OptimResult
 from isinglass.learning.training.checks import example_weights, positive_weights, refuse_spins, renamed
@@ -360,8 +360,9 @@ class MRF(Statistics):
             return found
         seen = self._never_seen() if self.zeros_ is not None else ""
         if not seen and not len(known.cells):
-            open_ = f"; not decided whether the likelihood has a maximum: more than {MOST_CELLS} joint states"
-            return found if known.decided else replace(found, message=found.message + open_)
+            limits = f"more than {MOST_CELLS} joint states or {MOST_COLUMNS} parameters"
+            text = f"{found.message}; not decided whether the likelihood has a maximum: {limits}"
+            return found if known.decided else replace(found, message=text)
         labels = self._parameter_names() if known.direction and not isinstance(known.direction[0][0], tuple) else []
         ways = [
             f"{labels[c] if isinstance(c, int) else self._configuration(*c)} ({value:+.3g})"

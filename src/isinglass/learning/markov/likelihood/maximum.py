@@ -27,6 +27,7 @@ from isinglass.losses.observed import table_strides
 from isinglass.models import Model
 from isinglass.potentials import Potentials
 from isinglass.runtime.cached_property import cached_property
+from isinglass.segments import distinct_rows
 from isinglass.typing import FloatArray, Mask
 
 AT_ONCE = 1_000_000  # pairs of samples and factors that are counted together
@@ -151,11 +152,29 @@ def away_from_symmetry(objective: MarkovObjective, theta: FloatArray, random_sta
     """Return small random parameters instead of zeros, where some variable is hidden.
 
     The states of a hidden variable are alike at theta = 0, so that this is a saddle point: no gradient, and no step of
-    expectation maximisation, ever tells them apart. Samples that show nothing else do not change that.
+    expectation maximisation, ever tells them apart. Samples that show nothing else do not change that, nor samples that
+    show it in all of its states alike.
     """
-    shown = objective.samples.states >= 0
-    shown &= shown.sum(axis=1, keepdims=True) > 1
-    return random_start(theta, np.all(~shown, axis=0), objective.model, random_state)
+    if theta.any():
+        return theta
+    alike = [_states_are_alike(objective.samples, i, int(k)) for i, k in enumerate(objective.model.graph.cards)]
+    return random_start(theta, np.array(alike, np.bool_), objective.model, random_state)
+
+
+def _states_are_alike(samples: Samples, i: int, card: int) -> bool:
+    """Tell whether a variable is missing somewhere, and the rest is shown as often beside each of its states."""
+    states = samples.states
+    seen = states >= 0
+    shown = seen[:, i] & (seen.sum(axis=1) > 1)
+    if seen[:, i].all() or not shown.any():
+        return not seen[:, i].all()
+    rest, weights = states[shown], samples.weights[shown]
+    counts = np.bincount(rest[:, i], weights, card)[None]
+    if np.ptp(counts) <= 1e-9 * counts.max():  # else it is told by these alone
+        column, rest[:, i] = rest[:, i].copy(), -1
+        first, where = distinct_rows(rest)
+        counts = np.bincount(where * card + column, weights, len(first) * card).reshape(-1, card)
+    return bool((np.ptp(counts, axis=1) <= 1e-9 * counts.max()).all())
 
 
 def random_start(theta: FloatArray, hidden: Mask, model: Model, random_state: int = 0) -> FloatArray:

@@ -32,7 +32,7 @@ from isinglass.runtime.blas import one_blas_thread
 from isinglass.typing import FloatArray, IntArray, Mask
 
 MOST_CELLS = 20_000  # of tables that are looked at
-MOST_COLUMNS = 2_000  # of their features
+MOST_COLUMNS = 600  # of their features, so that it takes less than a second
 ROUNDING = 1e-9
 GAIN = 1e-6  # a smaller g(x) . y is zero
 
@@ -46,7 +46,7 @@ class Existence(NamedTuple):
     Attributes
     ----------
     decided : bool
-        False for tables of more than `MOST_CELLS` cells.
+        False for tables of more than `MOST_CELLS` cells, or with more than `MOST_COLUMNS` parameters.
     cells : int array (cells, variables)
         The joint states that lose all their mass as the likelihood grows without end; none where it has a maximum.
     direction : tuple of (Column, float)
