@@ -85,13 +85,16 @@ def existence(model: Model, samples: Samples, free: Mask) -> Existence:
             return np.array(found, np.float64).T
         return features(model, states)[:, columns]
 
-    seen = samples.states[: 3 * len(columns) + 10]
+    seen = _spread(samples.states, MOST_CELLS)
     with one_blas_thread():
-        some = np.random.default_rng(0).integers(0, graph.cards, (50, graph.n_variables))  # what was seen may be all 0
-        rows = rows_of(np.concatenate([seen, some]))
+        few = _spread(seen, 3 * len(columns) + 10)  # most often they tell
+        some = np.random.default_rng(0).integers(0, graph.cards, (50, graph.n_variables))  # few may show a feature as 0
+        rows = rows_of(np.concatenate([few, some]))
         scale = np.abs(rows).max(axis=0, initial=0.0)
         scale[scale == 0] = 1.0
-        null = _null_space(rows[: len(seen)] / scale)
+        null = _null_space(rows[: len(few)] / scale)
+        if null.shape[1] and len(few) < len(seen):
+            null = null @ _null_space(rows_of(seen) / scale @ null)
     if not null.shape[1]:
         return Existence(True, none)
     if math.prod(graph.cards.tolist()) > MOST_CELLS:
@@ -103,8 +106,6 @@ def existence(model: Model, samples: Samples, free: Mask) -> Existence:
     empty[[place[tuple(x)] for x in samples.states.tolist()]] = False
     with one_blas_thread():
         every = rows_of(np.concatenate([seen[:1], cells[empty]])) / scale
-        if len(seen) < len(samples.states):
-            null = _null_space(rows_of(samples.states) / scale)
         lost, y = _lost((every[1:] - every[0]) @ null)
         direction = -(null @ y) / scale
     if not lost.any():
@@ -129,6 +130,11 @@ def _contrasts(model: Model) -> list[tuple[Scope, tuple[int, ...]]]:
         for part in sorted(sets, key=lambda part: (len(part), part))
         for states in itertools.product(*(range(1, int(graph.cards[i])) for i in part))
     ]
+
+
+def _spread(rows: IntArray, count: int) -> IntArray:
+    """Return so many rows at most, of all parts of an array."""
+    return rows[np.linspace(0, len(rows) - 1, min(count, len(rows))).astype(np.int64)]
 
 
 def _null_space(rows: FloatArray) -> FloatArray:
