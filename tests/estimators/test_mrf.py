@@ -426,7 +426,9 @@ def test_wrong_weights_and_calls():
         fitted.set_params(graph=ig.chain_graph(4, 2)).fit([[0, 0, 0, 0], [1, 1, 1, 1]])
 
 
-@pytest.mark.filterwarnings("ignore:the pseudolikelihood leaves out")
+@pytest.mark.filterwarnings(
+    "ignore:the pseudolikelihood leaves out", "ignore:training stopped .* parameters still grow"
+)
 @pytest.mark.parametrize("method", ["ml", "em", "pseudo"])
 def test_missing_values_by_nan_are_no_spins(method):
     """Only state 1 is ever seen, and NaN is no -1 that the user wrote."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -21,6 +22,7 @@ from isinglass.estimators import persistence
 from isinglass.estimators.parameters import Callback, Checkpoint, ClassWeight, OptimizerLike, StagesLike
 from isinglass.io.files import PathLike
 from isinglass.learning.optimizers.base import OptimResult
+from isinglass.learning.optimizers.descent import growth_message
 from isinglass.learning.training.choices import Choices
 from isinglass.learning.training.history import Epoch
 from isinglass.learning.training.loop import doubt_of, warning_of
@@ -58,8 +60,9 @@ class Estimator(RemovedOptions, BaseEstimator):  # type: ignore[misc]
         Weights of the labels in the loss.
     tol, max_iter
         The tolerance and the maximal number of iterations (with minibatches: epochs) of an optimizer given by name.
-        "lbfgs" stops when the norm of the gradient is at most `tol` times max(1, the norm of the parameters), or when
-        the relative decrease of the objective is at most `ftol`: 1e-10, or less if `tol` is below 1e-4.
+        "lbfgs" stops when the norm of the gradient is at most `tol` times max(1, min(norm of the parameters, root of
+        the objective)), or when the relative decrease of the objective is at most `ftol`: 1e-10, or less if `tol` is
+        below 1e-4. Where parameters without a penalty grow without end it has not converged.
     warm_start : bool
         Whether `fit` starts from the parameters of the last `fit`.
     patience : int, default=5
@@ -187,13 +190,13 @@ class Estimator(RemovedOptions, BaseEstimator):  # type: ignore[misc]
             trained = train_stages(stages, problems, before)
         self._set_result(trained.found)
         self._keep(stages[trained.stage], trained)
-        found = self._judged(trained.found)
+        found = self._judged(self._named_growth(trained.found))
         self.converged_, self.message_ = found.converged, found.message
         remedy = SAMPLED if problems[trained.stage].sampled else self._remedy
         stopped = warning_of(found, self._where(trained.stage), remedy)
         if trained.problem.chosen.remark is not None:
             warnings.warn(trained.problem.chosen.remark, UserWarning, stacklevel=3)
-        for text in (stopped, doubt_of(trained.found, trained.problem.chosen.loss)):
+        for text in (stopped, doubt_of(found, trained.problem.chosen.loss)):
             if text is not None:
                 warn_of_convergence(text, stacklevel=3)  # where `fit` is called
         return self
@@ -203,6 +206,23 @@ class Estimator(RemovedOptions, BaseEstimator):  # type: ignore[misc]
         self.theta_ = found.x
         self.n_iter_, self.converged_, self.objective_ = found.iterations, found.converged, found.value
         self.message_ = found.message
+
+    def _named_growth(self, found: OptimResult) -> OptimResult:
+        """Return a result that names the largest of the parameters that grow without end, if some do."""
+        if not found.growing:
+            return found
+        i = found.growing[0]
+        remedy = f"use a penalty ({'l2, prior' if hasattr(self, 'prior') else 'l2'})"
+        return replace(found, message=growth_message(self._parameter_name(i), float(found.x[i]), remedy))
+
+    def _parameter_name(self, i: int) -> str:
+        """Return what an entry of `theta_` is called."""
+        place = i
+        for name, array in getattr(self, "parameters_", {}).items():
+            if place < array.size and not getattr(self, "own_parameters", False):
+                return f"{name}[{', '.join(map(str, np.unravel_index(place, array.shape)))}]"
+            place -= array.size
+        return f"theta_[{i}]"
 
     def _announcements(self, problems: list[Any]) -> list[str]:
         """Return what `verbose` says before training: what was chosen in the user's place."""

@@ -185,6 +185,13 @@ class SequenceEstimator(ExplainedSequence):
         weights = self.parameters_["transition"].ravel().tolist()
         return dict(zip(product(self.classes_, repeat=2), weights, strict=True))
 
+    def _parameter_name(self, i: int) -> str:
+        features = self.model_.features
+        if i >= features.size:
+            return super()._parameter_name(i)
+        attribute, label = self.index_.titles()[features.attributes[i]], self.classes_[features.labels[i]]
+        return f"the weight of attribute {attribute!r} for label {label!r}"
+
     def _contents(self) -> tuple[dict[str, Any], Mapping[str, ArrayLike]]:
         return chain_contents(self)
 

@@ -76,6 +76,8 @@ class OptimResult:
         Why the run ended.
     state : State or None
         What to go on from; None if not even one evaluation was completed.
+    growing : tuple of int
+        The entries of x that seem to grow without end, the largest first.
     """
 
     x: FloatArray
@@ -86,6 +88,7 @@ class OptimResult:
     converged: bool
     message: str
     state: State | None
+    growing: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -264,7 +267,12 @@ class Optimizer(ABC, Generic[S]):
         except StuckError as error:
             end = End(False, str(error))
             current = current if error.state is None else error.state  # type: ignore[assignment]
-        return self._result(x, current, f.evaluations, end)
+        found = self._result(x, current, f.evaluations, end)
+        return found if current is None or end.message == "interrupted" else self.reported(f, found)
+
+    def reported(self, f: Counted, found: OptimResult) -> OptimResult:
+        """Return the result of a run that was not interrupted, once it is compared with the function at its point."""
+        return found
 
     def _begin(self, x0: ArrayLike | None, state: State | None) -> tuple[FloatArray, S | None]:
         """Check where to start from."""

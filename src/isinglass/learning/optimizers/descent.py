@@ -2,11 +2,20 @@
 
 They stop, converged, when
 
-    ||∇f(x)||₂ ≤ tol · max(1, ||x||₂)                       or
+    ||∇f(x)||₂ ≤ tol · max(1, min(||x||₂, √|f(x)|))         or
     0 < f(x_{k-1}) - f(x_k) ≤ ftol · max(1, |f(x_{k-1})|, |f(x_k)|),
 
 and otherwise after `max_iter` steps or when no step is found. `tol = 0` or `ftol = 0` switches a test off. An optimizer
-may ask for a smaller gradient (`Descent.least_gradient`).
+may ask for a smaller gradient (`Descent.least_gradient`). The root bounds what x would loosen by its own growth.
+
+A function may fall for ever and have no minimum, as a likelihood of classes that are separable. Its gradient falls as
+exp(-||x||), and passes any tolerance at a finite x. But at a minimum something holds each parameter back, and at twice
+its size pushes with full weight, as does an example that contradicts a feature; else nothing does. So a run that would
+have converged has not, if there are parameters without penalty that
+
+    moved from x_j to 2 x_j leave f as flat as before,   and at x_j = 0 make it higher             (`Descent.growing`).
+
+They are found by doubling all and dropping those that are pushed back, again and again: in about five evaluations.
 
 At a kink f hardly decreases, although the gradient is large. So the second test asks for a gradient that is not steep,
 
@@ -24,10 +33,10 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from isinglass.errors import InputError
-from isinglass.learning.optimizers.base import Counted, End, Optimizer, dot, norm
+from isinglass.errors import ImpossibleLabelError, InputError
+from isinglass.learning.optimizers.base import Counted, End, Optimizer, OptimResult, dot, norm
 from isinglass.learning.optimizers.state import State
-from isinglass.typing import FloatArray
+from isinglass.typing import FloatArray, Mask
 from isinglass.validation import number, whole_number
 
 NO_STEP = (
@@ -35,7 +44,9 @@ NO_STEP = (
     "tol is below rounding, or the gradient is wrong; raise tol"
 )
 ROUNDING = 256 * float(np.finfo(float).eps)  # a loss may be a difference of larger numbers, such as log Z and a score
+SMALL, ROUNDS = 1e-3, 20  # of parameters that may grow: their least size beside the largest, and how often to choose
 STEEP = 1e3  # the largest root of a relative curvature
+FLAT = 1e-9  # a relative difference of values that is none
 _LEAST_ROOT = 1e-5  # of ftol
 
 
@@ -62,6 +73,22 @@ def evaluate(f: Counted, x: FloatArray, step: float, direction: FloatArray) -> T
         if math.isfinite(value) and math.isfinite(slope):
             return Trial(step, value, slope, x, gradient)
     return Trial(step, math.inf, math.nan, x, np.full_like(x, np.nan))
+
+
+def attempt(f: Counted, x: FloatArray, step: float, direction: FloatArray) -> Trial:
+    """Evaluate `f` at a step, which was too long where a label has belief zero."""
+    try:
+        return evaluate(f, x, step, direction)
+    except ImpossibleLabelError:
+        return Trial(step, math.inf, math.nan, x, np.full_like(x, np.nan))
+
+
+def growth_message(parameter: str, value: float, remedy: str) -> str:
+    """Say that parameters grow without end."""
+    return (
+        f"parameters still grow, most of all {parameter}, which is {value:.4g}: twice as large they are no worse, so "
+        f"that the maximum may not exist (the objective may have no minimum); {remedy}"
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +148,47 @@ class Descent(Optimizer[D], Generic[D]):
 
     def least_gradient(self, state: D) -> float:
         """Return the norm of the gradient at which a run has converged: the tolerance times the length of x."""
-        return self.tol * max(1.0, norm(state.x))
+        return self.tol * max(1.0, min(norm(state.x), math.sqrt(abs(state.value))))
+
+    def penalty_at(self, x: FloatArray) -> float:
+        """Return the penalty of the optimizer's own."""
+        return 0.0
+
+    def penalised(self, x: FloatArray) -> Mask:
+        """Return which parameters are in that penalty."""
+        return np.zeros(len(x), bool)
+
+    def reported(self, f: Counted, found: OptimResult) -> OptimResult:
+        """Return a result that is not converged where parameters grow without end."""
+        assert isinstance(found.state, DescentState)
+        if not found.converged and found.message != NO_STEP:
+            return found
+        grow = np.flatnonzero(self.growing(f, found.state))  # type: ignore[arg-type]
+        if not len(grow):
+            return replace(found, evaluations=f.evaluations)
+        order = tuple(grow[np.argsort(-np.abs(found.x[grow]), kind="stable")].tolist())
+        text = growth_message(f"number {order[0]}", found.x[order[0]], "add a penalty")
+        return replace(found, converged=False, message=text, growing=order, evaluations=f.evaluations)
+
+    def growing(self, f: Counted, state: D) -> Mask:
+        """Return which parameters grow without end (see above)."""
+        x, slope, rounding = state.x, self.steepest(state), ROUNDING * max(1.0, abs(state.value))
+        x = np.where((np.asarray(getattr(f.f, "l2", 0.0)) > 0) | self.penalised(x), 0.0, x)
+        size = float(np.abs(x).max(initial=0.0))
+        grows = (np.abs(x) > SMALL * size) & (norm(slope) * size > rounding)  # else it is a minimum to all digits
+        for _ in range(ROUNDS):
+            if not grows.any():
+                break
+            step = np.where(grows, x, 0.0) * (max(1.0, size) / float(np.abs(x[grows]).max()))
+            trial = attempt(f, state.x + step, 1.0, step)
+            if trial.value == math.inf:
+                break
+            push = step * self.steepest(replace(state, x=trial.x, gradient=trial.gradient))
+            if push.sum() <= max(-dot(step, slope), rounding):
+                least = state.value - self.penalty_at(state.x) + FLAT * max(1.0, abs(state.value))
+                return grows & (attempt(f, np.where(grows, 0.0, state.x), 1.0, step).value > least)
+            grows &= ~(push >= push.max() / 10)
+        return np.zeros(len(x), bool)
 
     def is_steep(self, state: D) -> bool:
         """Tell whether the gradient is so large that a small decrease is that of a kink."""

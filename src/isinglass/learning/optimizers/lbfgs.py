@@ -42,7 +42,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from isinglass.errors import ImpossibleLabelError, InputError, require
+from isinglass.errors import InputError, require
 from isinglass.learning.optimizers.base import Counted, StuckError, dot, norm, register
 from isinglass.learning.optimizers.descent import (
     NO_STEP,
@@ -50,7 +50,7 @@ from isinglass.learning.optimizers.descent import (
     Descent,
     DescentState,
     Trial,
-    evaluate,
+    attempt,
     next_state,
 )
 from isinglass.learning.optimizers.state import State, Vectors
@@ -243,7 +243,7 @@ class OwlQn(RemovedOptions, Lbfgs):
     def start(self, f: Counted, x: FloatArray) -> LbfgsState:
         """Evaluate the start."""
         state = super().start(f, x)
-        return replace(state, value=state.value + self._penalty(x))
+        return replace(state, value=state.value + self.penalty_at(x))
 
     def search(self, f: Counted, state: LbfgsState) -> Trial | None:
         """Search along the projected line; without penalty, as L-BFGS does."""
@@ -269,7 +269,7 @@ class OwlQn(RemovedOptions, Lbfgs):
             if trial.value == math.inf:
                 step *= _SHORTEST
                 continue
-            value, expected = trial.value + self._penalty(trial.x), -dot(v, trial.x - state.x)
+            value, expected = trial.value + self.penalty_at(trial.x), -dot(v, trial.x - state.x)
             if expected < 0 and value <= state.value + self.sufficient * expected + ROUNDING * abs(state.value):
                 return replace(trial, value=value)
             excess = value - state.value - expected
@@ -289,10 +289,15 @@ class OwlQn(RemovedOptions, Lbfgs):
         at_zero = np.sign(g) * np.maximum(np.abs(g) - weights, 0.0)
         return np.where(state.x != 0, g + weights * np.sign(state.x), at_zero)
 
+    def penalised(self, x: FloatArray) -> Mask:
+        """Return which parameters have an l1 penalty."""
+        return self._weights(x) > 0
+
     def _weights(self, x: FloatArray) -> FloatArray:
         return np.broadcast_to(np.asarray(self.l1, np.float64), x.shape)
 
-    def _penalty(self, x: FloatArray) -> float:
+    def penalty_at(self, x: FloatArray) -> float:
+        """Return the penalty."""
         return dot(self._weights(x), np.abs(x))
 
 
@@ -351,14 +356,6 @@ def wolfe_search(
         else:
             step = _inside(low, high, left % _BISECT_EVERY == 0)
     return None
-
-
-def attempt(f: Counted, x: FloatArray, step: float, direction: FloatArray) -> Trial:
-    """Evaluate `f` at a step, which was too long where a label has belief zero."""
-    try:
-        return evaluate(f, x, step, direction)
-    except ImpossibleLabelError:
-        return Trial(step, math.inf, math.nan, x, np.full_like(x, np.nan))
 
 
 def _longer(previous: Trial, trial: Trial) -> float:

@@ -22,7 +22,7 @@ from isinglass.errors import InputError
 from isinglass.learning.optimizers.base import Counted, StuckError, dot, register
 from isinglass.learning.optimizers.descent import NO_STEP, ROUNDING, Descent, DescentState, Trial, evaluate, next_state
 from isinglass.learning.optimizers.state import State
-from isinglass.typing import FloatArray, IntArray
+from isinglass.typing import FloatArray, IntArray, Mask
 from isinglass.validation import positive, real_numbers
 
 SHORTEST, LONGEST, TRIALS = 1e-12, 1e12, 80
@@ -113,6 +113,10 @@ class Proximal(Descent[ProximalState]):
         kept = state.gradient + np.append(pull, 0.0)[owner] * state.x
         at_zero = self._shrunk(state.gradient, slopes)
         return np.where(np.append(norms == 0, False)[owner], at_zero, kept)
+
+    def penalised(self, x: FloatArray) -> Mask:
+        """Return which parameters are in a group."""
+        return self._owner(x) >= 0
 
     def penalty_at(self, x: FloatArray) -> float:
         """Return the penalty."""

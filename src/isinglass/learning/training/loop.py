@@ -166,14 +166,14 @@ class TrainingMonitor:
 
     def best_of(self, found: OptimResult) -> OptimResult:
         """Return the best parameters by validation, where there are such data."""
-        if self.best is None:
+        if self.best is None or np.array_equal(found.x, self.best):
             return found
-        chosen = self.looks[-1 - self._since_best()]
-        result = replace(found, x=self.best, value=chosen.value)
-        if not self.impatient():
-            return result
-        text = f"the validation loss has not fallen for {self._since_best()} iterations"
-        return replace(result, converged=False, message=text)
+        chosen, message = self.looks[-1 - self._since_best()], found.message
+        if self.impatient():
+            message = f"the validation loss has not fallen for {self._since_best()} iterations"
+        elif found.converged or found.growing:
+            message = f"the validation loss was least after iteration {chosen.iteration}"
+        return replace(found, x=self.best, value=chosen.value, converged=False, message=message, growing=())
 
     def entries(self, mark: str) -> dict[str, Array]:
         """Return what goes into a checkpoint beside the state."""

@@ -1,0 +1,78 @@
+"""A minimum that does not exist is not reported as found, and one that exists is."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import isinglass as ig
+from isinglass.learning.optimizers import make_optimizer
+
+EDGES = [(i, i + 1) for i in range(5)]
+GROW = "parameters still grow"
+
+
+def labelled(seed, kind):
+    """Examples of six tokens whose labels follow from features, or do so but for a quarter of them."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(12, 6, 4))
+    Y = np.argmax(X @ rng.normal(size=(4, 3)), axis=2)
+    if kind != "separable":
+        Y = np.where(rng.random(Y.shape) < 0.25, rng.integers(0, 3, Y.shape), Y)
+    if kind == "rare":  # one feature is seen with one label alone; for all others there is a minimum
+        X = np.concatenate([X, ((Y == 0) & (rng.random(Y.shape) < 0.3))[..., None]], axis=2)
+    return X, Y
+
+
+def fitted(kind, loss, seed, **options):
+    X, Y = labelled(seed, kind)
+    options = {"l2": 0.0, "max_iter": 3000, **options}
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        if loss == "chain":
+            crf = ig.ChainCRF(**options).fit(list(X), Y.tolist())
+        else:
+            crf = ig.GraphCRF(loss=loss, inference="exact", **options).fit([(x, EDGES) for x in X], list(Y))
+    assert any(GROW in str(one.message) for one in told) == (GROW in crf.message_)
+    return crf
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("loss", ["chain", "cl", "pseudo", "piecewise"])
+@pytest.mark.parametrize("kind", ["separable", "rare", "mixed"])
+def test_what_has_a_minimum_converges_and_nothing_else_does(kind, loss):
+    for seed in range(3 if loss == "cl" else 20):
+        crf = fitted(kind, loss, seed, tol=10.0 ** -(2 + 2 * (seed % 4)))
+        assert crf.converged_ == (kind == "mixed"), (seed, crf.message_)
+        assert crf.converged_ == (GROW not in crf.message_)
+        assert not crf.converged_ or np.abs(crf.theta_).max() < 10
+
+
+@pytest.mark.parametrize("optimizer", ["steepest", "owlqn"])
+def test_every_optimizer_says_so(optimizer):
+    options = {"l1": 0.0} if optimizer == "owlqn" else {}
+    for kind in ("separable", "mixed"):
+        crf = fitted(kind, "chain", 0, optimizer=make_optimizer(optimizer, tol=1e-2, max_iter=3000, **options))
+        assert crf.converged_ == (kind == "mixed")
+
+
+def test_the_message_names_the_parameter_and_the_remedy():
+    crf = fitted("rare", "chain", 0, state_features="all")
+    assert "attribute 4 for label 0" in crf.message_
+    assert "the maximum may not exist" in crf.message_
+    assert "use a penalty (l2)" in crf.message_
+    assert fitted("rare", "chain", 0, l2=1e-4).converged_
+    assert "node[4, 0]" in fitted("rare", "cl", 0).message_
+
+
+@pytest.mark.parametrize("method", ["ml", "ipf", "scaling", "em", "pseudo", "composite", "mpf", "piecewise"])
+def test_a_value_that_was_never_seen_with_another(method):
+    """Of the slides' kind: the table of one edge has an empty cell, whose parameter has no finite maximum."""
+    X = np.array(list(np.ndindex(2, 2, 2)) * 3)
+    for rows, exists in ((X, True), (X[(X[:, 0] == 0) | (X[:, 1] == 0)], False)):
+        mrf = ig.MRF(ig.chain_graph(3, 2), method=method, max_iter=2000)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            mrf.fit(np.concatenate([rows, rows[::2]]))
+        if mrf.zeros_ is None:
+            assert mrf.converged_ == exists, mrf.message_
