@@ -48,7 +48,7 @@ def test_order_depends_on_seed_and_epoch_only():
             return F.on(indices, x)
 
         made(name, epochs=3, **options).minimise_batches(noting, F.n, np.zeros(4))
-        return np.reshape(seen, (3, F.n))
+        return np.reshape(seen[: 3 * F.n], (3, F.n))  # after them the function at the end
 
     reference = order("sgd")
     for other in (order("adam"), order("adagrad", batch_size=50), order("sgd", batch_size=1, averaging=True)):
@@ -81,8 +81,8 @@ def test_batch_sizes_and_counts():
         return F.on(indices, x)
 
     result = made("sgd", epochs=2, batch_size=20).minimise_batches(noting, F.n, np.zeros(4))
-    assert sizes == [20, 20, 10, 20, 20, 10]
-    assert (result.iterations, result.evaluations, result.state.epoch) == (6, 6, 2)
+    assert sizes == [20, 20, 10] * 3  # two epochs, and the function at the end
+    assert (result.iterations, result.evaluations, result.state.epoch) == (6, 9, 2)
     assert made("sgd", batch_size=1000, epochs=2).minimise_batches(F.on, F.n, np.zeros(4)).iterations == 2
 
 
@@ -92,7 +92,7 @@ def test_update_rules():
         result = Sgd(learning_rate=0.5, epochs=2, schedule=schedule, decay=2.0).minimise(lambda x: (0.0, g), [0.0, 0.0])
         np.testing.assert_allclose(result.x, -0.5 * g * sum(factors), rtol=1e-14)
     gradients = [np.array([1.0, -2.0]), np.array([3.0, 0.5])]
-    given = iter(gradients)
+    given = iter([*gradients, gradients[0]])
     result = AdaGrad(learning_rate=0.5, epochs=2, delta=0.1).minimise(lambda x: (0.0, next(given)), [0.0, 0.0])
     total = np.cumsum(np.square(gradients), 0)
     np.testing.assert_allclose(result.x, -(0.5 * np.array(gradients) / (0.1 + np.sqrt(total))).sum(0), rtol=1e-14)
@@ -100,7 +100,7 @@ def test_update_rules():
 
 def test_adam_rule():
     gradients = np.random.default_rng(0).normal(size=(5, 3))
-    given = iter(gradients)
+    given = iter([*gradients, gradients[0]])
     result = Adam(learning_rate=0.5, epochs=5).minimise(lambda x: (0.0, next(given)), np.zeros(3))
     x = np.zeros(3)
     for t in range(1, 6):  # moments as weighted sums over the past
@@ -134,10 +134,18 @@ def test_value_of_an_epoch():
     values = []
     result = run(made("sgd", epochs=3), callback=lambda p: values.append(p.value))
     still = made("sgd", learning_rate=1e-12, epochs=1).minimise_batches(F.on, F.n, np.ones(4))
-    np.testing.assert_allclose(still.value, F(np.ones(4))[0], rtol=1e-9)
-    np.testing.assert_allclose(still.gradient, F(np.ones(4))[1], rtol=1e-9)
-    assert result.value == values[-1]
+    np.testing.assert_allclose(values[-1], F(result.x)[0], rtol=0.1)  # added up while x moved
+    for found in (still, result, run(made("sgd", epochs=3, averaging=True))):
+        np.testing.assert_allclose(found.value, F(found.x)[0], rtol=1e-12)
+        np.testing.assert_allclose(found.gradient, F(found.x)[1], rtol=1e-9, atol=1e-12)
     assert (result.converged, result.message) == (False, "ran 3 epochs")
+
+
+def test_a_stop_by_tol_claims_nothing():
+    result = run(made("adagrad", epochs=500, tol=1e-2))
+    assert not result.converged
+    assert "proves no minimum" in result.message
+    assert result.state.epoch < 500
 
 
 @pytest.mark.parametrize("name", BATCHED)
@@ -211,8 +219,8 @@ def test_by_default_an_epoch_has_about_twenty_steps():
     def steps(n):
         sizes = []
         Sgd(epochs=1, random_state=0).minimise_batches(lambda i, x: (sizes.append(len(i)) or 0.0, 0 * x), n, [0.0])
-        assert sum(sizes) == n
-        return sizes
+        assert sum(sizes) == 2 * n  # once more at the end
+        return sizes[: len(sizes) // 2]
 
     assert steps(7) == [1] * 7
     assert steps(3394) == [170] * 19 + [164]

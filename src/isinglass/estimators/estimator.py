@@ -88,8 +88,10 @@ class Estimator(RemovedOptions, BaseEstimator):  # type: ignore[misc]
     history_ : list of Epoch
         One entry for each iteration.
     n_iter_, converged_, objective_, message_
-        For the last stage of training: the number of iterations, whether the tolerance was reached, the objective (of
-        optimizers that go through examples one after the other, that of the last epoch), and why training ended.
+        For the last stage of training: the number of iterations, whether the tolerance was reached, the
+        objective at `theta_` (where it is sampled, and in `partial_fit`, while the parameters moved), and why training
+        ended. Optimizers that go through examples in batches prove no minimum: `converged_` is False after them, unless
+        the objective is at a known lower bound.
     """
 
     schema: ClassVar[str]  # the name in files

@@ -248,4 +248,6 @@ def one_epoch(problem: ChainProblem, crf: Any) -> OptimResult:
     else:
         state = None
     once = make_optimizer(optimizer, epochs=done + 1, tol=0.0) if optimizer.minibatch else optimizer
-    return once.minimise_batches(Parts(problem, monitor), n, start, callback=monitor, state=state)
+    parts = Parts(problem, monitor)
+    parts.estimates = True  # one pass, not two
+    return once.minimise_batches(parts, n, start, callback=monitor, state=state)

@@ -214,7 +214,8 @@ class Optimizer(ABC, Generic[S]):
         Returns
         -------
         OptimResult
-            Value and gradient are those of the epoch so far, added up while x moved and scaled to all examples.
+            After an interrupt, and where values are estimates, value and gradient are those of the epoch so far, added
+            up while x moved and scaled to all examples.
         """
         expected, remedy = "a minibatch optimizer", "use 'sgd', 'adagrad' or 'adam'"
         require(self.minibatch, "optimizer", expected, repr(self.name), remedy)
@@ -243,6 +244,10 @@ class Optimizer(ABC, Generic[S]):
     def ended(self, state: S) -> End | None:
         """Say whether a run ends at this state, and why."""
 
+    def ended_at(self, f: Counted, state: S) -> End | None:
+        """Say the same, and look at the function if need be."""
+        return self.ended(state)
+
     @abstractmethod
     def outcome(self, state: S) -> tuple[FloatArray, float, FloatArray]:
         """Return the point, value and gradient to report."""
@@ -255,7 +260,7 @@ class Optimizer(ABC, Generic[S]):
         try:
             if current is None:
                 current = self.start(f, x)
-            while (end := self.ended(current)) is None:
+            while (end := self.ended_at(f, current)) is None:
                 current = self.step(f, current)
                 if callback is not None and callback(self._progress(current)):
                     end = End(False, "stopped by the callback")

@@ -92,17 +92,24 @@ def doubt_of(found: OptimResult, loss: Loss) -> str | None:
 
 
 class Parts:
-    """The objective of minibatches, which are in the order of the data; those that come back are compiled once."""
+    """The objective of minibatches, which are in the order of the data; those that come back are compiled once.
+
+    Its values are `estimates` where they are sampled, or where nobody asks for more.
+    """
 
     def __init__(self, problem: TrainingProblem, monitor: TrainingMonitor) -> None:
-        self.problem, self.monitor = problem, monitor
+        self.problem, self.monitor, self.estimates = problem, monitor, problem.sampled
+        self.least = 0.0 if problem.chosen.loss.facts.nonnegative else -math.inf
+        self.proved = True  # so far; see `Proving`
         self.known: dict[tuple[int, ...], TrainingObjective] = {}
         self.last: tuple[tuple[int, ...], TrainingObjective] | None = None  # of a batch, for its Hessian
 
     def __call__(self, rows: IntArray, theta: FloatArray) -> tuple[float, FloatArray]:
         """Return the value and gradient of some examples."""
         self.monitor.objective = self._objective(np.sort(rows))
-        return self.monitor.objective(theta)
+        found = self.monitor.objective(theta)
+        self.proved = self.proved and bool(getattr(self.monitor.objective, "proved", True))
+        return found
 
     def hessian_product(self, rows: IntArray, theta: FloatArray, v: FloatArray) -> FloatArray:
         """Return the Hessian of the objective of some examples, times a vector."""

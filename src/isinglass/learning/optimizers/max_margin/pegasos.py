@@ -4,8 +4,8 @@ The mean function is f(x) = (1/n) sum_i R_i(x) + lambda/2 |x|², lambda = 2 l2 /
 
     x_{t+1}  =  x_t - g_t / (lambda t)            (Shalev-Shwartz, Singer and Srebro 2007; Murphy 2012, algorithm 19.5)
 
-With different penalties the smallest is taken. The result is the mean of the points (Polyak and Juditsky 1992), whose
-function approaches the least as log(t) / t.
+With different penalties the smallest is taken. The result is the mean of the points with weights t, whose function
+approaches the least as 1 / t (Lacoste-Julien, Schmidt and Bach 2012); the first points are far away.
 
 The averaged perceptron (Collins 2002) adds and subtracts features of one example at a time, with a step of one, where
 its best labels are wrong, and returns the mean; it is for loss "perceptron" and l2 = 0.
@@ -65,6 +65,10 @@ class Pegasos(MiniBatch):
     def start(self, f: Counted, x: FloatArray) -> MiniBatchState:
         """Keep the number of examples, which lambda depends on."""
         return replace(super().start(f, x), memory=(np.full(len(x), float(f.n_examples)),))
+
+    def newest(self, count: int) -> float:
+        """Return the weight of the newest point, where weights grow as t."""
+        return 2 / (count + 1)
 
     def fresh(self, x: FloatArray) -> Vectors:
         """Return nothing: `start` fills it."""

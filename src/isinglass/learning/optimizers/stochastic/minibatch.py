@@ -9,6 +9,10 @@ each f_i with weight 1 / n, that is |B| / n in a batch. The order of the example
 of the epoch only. With averaging the result is x̄, the mean of the x_t after the first `burn_in` epochs (Polyak and
 Juditsky 1992), updated as x̄ += (x_t - x̄) / count.
 
+What is reported is the function at the result, summed over all examples once more. That the values of two epochs are
+alike proves no minimum: a run ends by `tol`, but has converged only where the result is at a known lower bound, as is a
+perceptron that makes no mistake. While the last point is there and the mean is not yet, the run goes on.
+
 A step may be so long that a label has belief zero at x_t, where no gradient leads back. Half the way back to x_{t-1} is
 then tried, a quarter, and so on, and the learning rate stays smaller by the same factor.
 """
@@ -26,7 +30,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass.errors import ConvergenceWarning, ImpossibleLabelError, InputError, require
-from isinglass.learning.optimizers.base import Callback, Counted, End, Function, Optimizer, OptimResult, StuckError
+from isinglass.learning.optimizers.base import (
+    Callback,
+    Counted,
+    End,
+    Function,
+    Optimizer,
+    OptimResult,
+    StuckError,
+)
+from isinglass.learning.optimizers.max_margin.gap import NO_PROOF, least, proved
 from isinglass.learning.optimizers.state import State, Vectors
 from isinglass.learning.optimizers.stochastic.rates import RATES
 from isinglass.typing import FloatArray, IntArray
@@ -106,8 +119,8 @@ class MiniBatch(Optimizer[MiniBatchState]):
     burn_in : int
         Epochs that are left out of the mean.
     tol : float
-        Stop, converged, when the value of an epoch differs from that of the one before by no more than this,
-        relative to max(1, its size). Zero: run all epochs; the result then says that it has not converged.
+        Stop when the value of an epoch differs from that of the one before by no more than this, relative to
+        max(1, its size). That proves no minimum, so that the result has not converged. Zero: run all epochs.
     random_state : int, Generator or None
     """
 
@@ -185,15 +198,47 @@ class MiniBatch(Optimizer[MiniBatchState]):
         if not self.averaging or state.epoch < self.burn_in:
             return {}
         count = state.averaged + 1
-        return {"average": state.average + (x - state.average) / count, "averaged": count}
+        return {"average": state.average + self.newest(count) * (x - state.average), "averaged": count}
+
+    def newest(self, count: int) -> float:
+        """Return the weight of the newest of so many points in their mean."""
+        return 1 / count
 
     def ended(self, state: MiniBatchState) -> End | None:
         """Look at the values of the last two epochs and at the number of epochs."""
         if state.seen == 0 and state.epoch >= 2 and self.tol > 0:
             change = abs(state.previous - state.last) / max(1.0, abs(state.last))
             if change <= self.tol:
-                return End(True, f"the relative change in an epoch, {change:.3g}, is within tol = {self.tol:g}")
+                text = f"the relative change in an epoch, {change:.3g}, is within tol = {self.tol:g}"
+                remedy = "lower tol, or use an optimizer that sees all examples at once"
+                return End(False, f"{text}, which proves no minimum; {remedy}")
         return End(False, f"ran {state.epoch} epochs") if state.epoch >= self.epochs else None
+
+    def ended_at(self, f: Counted, state: MiniBatchState) -> End | None:
+        """Go on while the last point is at a lower bound of the function and the result is not."""
+        end = self.ended(state)
+        if state.seen or not state.epoch or state.value > least(f.f) or _estimates(f):
+            return end
+        if self._whole(f, state.n_examples, self.outcome(state)[0])[0] <= least(f.f):
+            proof = "" if proved(f.f) else f"; {NO_PROOF}"
+            return End(True, f"the function is at its lower bound, {least(f.f):g}{proof}")
+        return end if state.epoch >= self.epochs else None
+
+    def reported(self, f: Counted, found: OptimResult) -> OptimResult:
+        """Return the value and the gradient at the result, unless they would be estimates."""
+        if _estimates(f):
+            return found
+        value, gradient = self._whole(f, f.n_examples, found.x)
+        return replace(found, value=value, gradient=gradient, evaluations=f.evaluations)
+
+    def _whole(self, f: Counted, n: int, x: FloatArray) -> tuple[float, FloatArray]:
+        """Return value and gradient of the sum over all examples; infinite where a label is impossible."""
+        size = max(self.batch_size or 1, -(-n // _STEPS))
+        try:
+            parts = [f(np.arange(i, min(i + size, n)), x) for i in range(0, n, size)]
+        except ImpossibleLabelError:
+            return math.inf, np.full_like(x, np.nan)
+        return math.fsum(value for value, _ in parts), np.sum([gradient for _, gradient in parts], axis=0)
 
     def outcome(self, state: MiniBatchState) -> tuple[FloatArray, float, FloatArray]:
         """Return the point or the mean, with value and gradient estimated from the epoch so far."""
@@ -206,12 +251,17 @@ class _Single:
     """A function of one vector as that of a single example."""
 
     def __init__(self, f: Function) -> None:
-        self.f = f
+        self.f, self.least = f, least(f)
         if (product := getattr(f, "hessian_product", None)) is not None:
             self.hessian_product = lambda _, x, v: product(x, v)
 
     def __call__(self, _: IntArray, x: FloatArray) -> tuple[float, FloatArray]:
         return self.f(x)
+
+
+def _estimates(f: Counted) -> bool:
+    """Tell whether the values of a function are no more than estimates."""
+    return bool(getattr(f.f, "estimates", False))
 
 
 def _evaluated(f: Counted, chosen: IntArray, state: MiniBatchState) -> tuple[MiniBatchState, float, FloatArray]:

@@ -1,4 +1,4 @@
-"""A minimum that does not exist is not reported as found, and one that exists is."""
+"""What training claims holds where it ended: the objective, that it has converged, that there is a minimum."""
 
 import warnings
 
@@ -6,8 +6,19 @@ import numpy as np
 import pytest
 
 import isinglass as ig
-from isinglass.learning.optimizers import make_optimizer
+from isinglass.learning.optimizers import OPTIMIZERS, CuttingPlane, make_optimizer
+from isinglass.learning.optimizers.base import Counted
+from isinglass.learning.optimizers.max_margin.gap import GapOptimizer
 
+CRF = {"tol": 1e-3, "max_iter": 60, "state_features": "all"}
+MARGIN = {"loss": "margin", "l2": 0.1}
+RUNS = {
+    **{name: {"l2": 0.1} for name in ("lbfgs", "owlqn", "steepest", "sgd", "adagrad", "adam", "smd")},
+    **dict.fromkeys(("cutting-plane", "n-slack", "bcfw", "cccp", "pegasos"), MARGIN),
+    "averaged-perceptron": {"loss": "perceptron", "l2": 0.0},
+    "proximal": {},
+    "fixed-point": {},
+}
 EDGES = [(i, i + 1) for i in range(5)]
 GROW = "parameters still grow"
 
@@ -35,6 +46,39 @@ def fitted(kind, loss, seed, **options):
             crf = ig.GraphCRF(loss=loss, inference="exact", **options).fit([(x, EDGES) for x in X], list(Y))
     assert any(GROW in str(one.message) for one in told) == (GROW in crf.message_)
     return crf
+
+
+def problem(name, kind):
+    """An estimator, its data, and its objective."""
+    X, Y = labelled(0, kind)
+    data = list(X), Y.tolist()
+    if name in ("proximal", "fixed-point"):
+        prior, method = ("group", "ml") if name == "proximal" else (None, "ipf")
+        estimator, data = ig.MRF(ig.chain_graph(6, 3), prior=prior, method=method, tol=1e-5), (Y.reshape(-1, 6),)
+    else:
+        estimator = ig.ChainCRF(**{**CRF, "optimizer": name, **RUNS[name]})
+    return estimator, data, estimator._problem(estimator._choices(), *data, None, None)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["separable", "mixed"])
+@pytest.mark.parametrize("name", sorted(OPTIMIZERS))
+@pytest.mark.filterwarnings("ignore::isinglass.ConvergenceWarning")
+def test_what_is_reported_is_of_what_is_returned(name, kind):
+    estimator, data, made = problem(name, kind)
+    estimator.fit(*data)
+    f, theta, optimizer = made.objective(), estimator.theta_, made.optimizer
+    value, gradient = f(theta)
+    assert estimator.objective_ == pytest.approx(value, rel=1e-12, abs=1e-12)
+    if optimizer.minibatch:
+        assert estimator.converged_ == (value == 0.0)
+    elif estimator.converged_ and isinstance(optimizer, GapOptimizer):
+        least = CuttingPlane(l2=0.1, tol=1e-9, max_iter=5000).minimise(f, theta).value
+        assert value <= least * (1 + 2 * optimizer.tol)
+    elif estimator.converged_:
+        state = optimizer.state_type(name, theta, 0, 0, value + optimizer.penalty_at(theta), gradient, np.inf)
+        assert not optimizer.is_steep(state)
+        assert not optimizer.growing(Counted(f), state).any()
 
 
 @pytest.mark.long
