@@ -66,6 +66,7 @@ def test_questions_of_the_wrong_kind_are_named():
         ig.MRF(PAIR, method="ipf").fit(counts=COUNTS).summary()["nonsense"]
 
 
+@pytest.mark.filterwarnings("ignore:.* parameters still grow")
 def test_what_frames_and_priors_refuse():
     with pytest.raises(InputError, match="no Dirichlet prior for method='pseudo'"):
         ig.MRF(PAIR, method="pseudo", prior="dirichlet").fit(counts=COUNTS)
@@ -133,7 +134,7 @@ EDGES = [("a", "b")]
 
 
 @pytest.mark.parametrize("missing", [False, True])
-@pytest.mark.filterwarnings("ignore:.*likelihood has no maximum")
+@pytest.mark.filterwarnings("ignore:.*likelihood has no maximum", "ignore:.* parameters still grow")
 def test_categories_that_are_numbers_keep_their_order(missing: bool) -> None:
     values = [3, 1, 3, 3, *([None] if missing else [])]
     frame = pd.DataFrame({"a": pd.Categorical(values, [3, 2, 1]), "b": (["x", "y"] * 3)[: len(values)]})

@@ -62,11 +62,11 @@ def test_runs_of_any_length():
     run(made("adam", epochs=5), callback=lambda p: points.append(p.x))
     assert same_bits(points[short.iterations - 1], short.x)
     result = run(made("adagrad", epochs=500, tol=1e-2))
-    assert result.converged
-    assert result.state.epoch < 500
+    assert (result.converged, result.state.epoch < 500) == (False, True)
+    assert "proves no minimum" in result.message
     result = run(made("adam", epochs=0))
     assert (result.iterations, result.x.tolist()) == (0, [0.0] * 4)
-    assert np.isnan(result.value)
+    assert result.value == F(result.x)[0]
     refuses("delta: expected a positive number", run, AdaGrad(delta=0.0))
     refuses("n_examples: expected a whole number of at least 1", Sgd().minimise_batches, F.on, 0, np.zeros(4))
     state = dataclasses.replace(run(made("sgd", epochs=1)).state)
@@ -139,13 +139,6 @@ def test_value_of_an_epoch():
         np.testing.assert_allclose(found.value, F(found.x)[0], rtol=1e-12)
         np.testing.assert_allclose(found.gradient, F(found.x)[1], rtol=1e-9, atol=1e-12)
     assert (result.converged, result.message) == (False, "ran 3 epochs")
-
-
-def test_a_stop_by_tol_claims_nothing():
-    result = run(made("adagrad", epochs=500, tol=1e-2))
-    assert not result.converged
-    assert "proves no minimum" in result.message
-    assert result.state.epoch < 500
 
 
 @pytest.mark.parametrize("name", BATCHED)
