@@ -54,9 +54,9 @@ body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; p
 h1, p, figcaption { overflow-wrap: anywhere; }
 h1 { font-size: 1.5rem; line-height: 1.2; }
 h2 { font-size: 1.15rem; margin-top: 2rem; }
-figure { margin: .8rem 0; }
+figure { margin: .8rem 0; overflow-x: auto; }
 figcaption { font-weight: 600; }
-img { display: block; max-width: 100%; height: auto; background: #fff; }
+img { display: block; max-width: max(100%, 36rem); height: auto; background: #fff; }
 img.pixels { image-rendering: pixelated; width: 100%; }
 .scroll { overflow: auto; max-height: 36rem; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
@@ -67,6 +67,7 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; }
 .steps input { flex: 1 1 10rem; max-width: 26rem; }
 .legend i { display: inline-block; width: .8rem; height: .8rem; margin: 0 .3rem 0 .8rem; }
 footer { margin-top: 2rem; border-top: 1px solid #8886; font-size: .9rem; }
+@media (max-width: 30rem) { th, td { padding-right: .45rem; } }
 @media (prefers-color-scheme: dark) { body { background: #14171c; color: #e6e9ee; } }
 """
 _SCRIPT = """
