@@ -96,6 +96,11 @@ def test_each_tree_by_itself_climbs():
     assert_allclose(r.log_z, np.max(bounds), atol=1e-6)
 
 
+def test_forests_take_one_iteration():
+    p = random_potentials(ig.tree_graph(12, 3, random_state=0), np.random.default_rng(0), 2.0, 0.4)
+    assert (ig.infer(p, "smf").info.iterations, ig.infer(p, "smf").info.bound) == (1, "exact")
+
+
 def test_before_the_first_sweep_and_at_convergence():
     # Before the first iteration the bound may be -inf, which is one; afterwards it is finite.
     p = random_potentials(ig.chain_graph(5, 2), np.random.default_rng(0), 1.0, 0.4)
