@@ -70,7 +70,7 @@ def test_mutations(tmp_path, name):
     assert 20 < refused < 300  # the mutations do damage, and some leave a valid file
 
 
-@pytest.mark.parametrize("name", FORMATS.keys() - {"conll"})  # where all text is right
+@pytest.mark.parametrize("name", sorted(FORMATS.keys() - {"conll"}))  # where all text is right
 def test_garbage(tmp_path, name):
     read, data, _ = FORMATS[name]
     rng = random.Random(1)
