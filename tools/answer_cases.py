@@ -361,7 +361,7 @@ GRAPH: list[Options] = [
     {"l1": 0.05, "optimizer": "owlqn"},
     {"optimizer": "lbfgs"},
     *({"optimizer": getattr(optimizers, name)(**BATCHES)} for name in ("Sgd", "AdaGrad", "Adam", "Smd")),
-    *({"optimizer": name, "loss": "margin", "inference": "exact"} for name in ("cutting-plane", "n-slack", "bcfw")),
+    *({"optimizer": name, "loss": "margin", "inference": "exact"} for name in ("cutting-plane", "bcfw")),
     {"optimizer": optimizers.Pegasos(**BATCHES, l2=0.1), "loss": "margin"},
     {"optimizer": optimizers.AveragedPerceptron(**BATCHES), "loss": "perceptron", "l2": 0.0},
 ]

@@ -120,6 +120,10 @@ REMOVED: dict[str, str] = {
     "weights='optimised'": "use weights=None, the probabilities of uniform spanning trees",
     # optimizers
     "OwlQn(align=)": "leave it out: the direction is cut in all coordinates first, in those at zero near the minimum",
+    **dict.fromkeys(
+        ("optimizer 'n-slack'", "isinglass.learning.optimizers.NSlack", "isinglass.learning.optimizers.NSlackState"),
+        "use 'cutting-plane' or 'bcfw', which have the same minimum and proof",
+    ),
     "isinglass.learning.optimizers.SteepestState": "use isinglass.learning.optimizers.LbfgsState",
 }
 

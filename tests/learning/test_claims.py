@@ -14,7 +14,7 @@ CRF = {"tol": 1e-3, "max_iter": 60, "state_features": "all"}
 MARGIN = {"loss": "margin", "l2": 0.1}
 RUNS = {
     **{name: {"l2": 0.1} for name in ("lbfgs", "owlqn", "steepest", "sgd", "adagrad", "adam", "smd")},
-    **dict.fromkeys(("cutting-plane", "n-slack", "bcfw", "cccp", "pegasos"), MARGIN),
+    **dict.fromkeys(("cutting-plane", "bcfw", "cccp", "pegasos"), MARGIN),
     "averaged-perceptron": {"loss": "perceptron", "l2": 0.0},
     "proximal": {},
     "fixed-point": {},

@@ -21,7 +21,6 @@ from isinglass.learning.optimizers import (
     Cccp,
     CuttingPlane,
     Lbfgs,
-    NSlack,
     Pegasos,
 )
 from isinglass.learning.optimizers.max_margin.simplex import maximise_on_simplex
@@ -82,10 +81,8 @@ def fitted(X, Y, optimizer, loss="margin", **options):
     ("name", "optimizer"),
     [
         ("margin", CuttingPlane(tol=1e-8)),
-        ("margin", NSlack(tol=1e-8)),
         ("margin", BlockFrankWolfe(tol=5e-2)),
         ("slack", CuttingPlane(tol=1e-8)),
-        ("slack", NSlack(tol=1e-8)),
     ],
 )
 def test_optima_are_those_of_all_constraints(name, optimizer):
@@ -98,43 +95,9 @@ def test_optima_are_those_of_all_constraints(name, optimizer):
     assert "no proof" not in crf.message_
 
 
-def test_n_slack_bounds_are_on_their_sides_at_every_step():
-    X, Y = data(1)
-    (least, _), seen = optimum(X, Y), []
-    fitted(X, Y, NSlack(tol=1e-7), callback=lambda p: seen.append(p.state) or False)
-    duals, values = np.array([s.dual for s in seen]), np.array([s.value for s in seen])
-    assert (np.diff(duals) >= 0).all()
-    assert (np.diff(values) <= 0).all()
-    assert (duals <= least + 1e-7).all()
-    assert (values >= least - 1e-7).all()
-    assert len(seen) < 25
-
-
-@pytest.mark.long
-def test_n_slack_needs_fewer_programs_on_chains():
-    X, Y = chains()
-    options = {"loss": "margin", "l2": 0.2, "state_features": "all"}
-    one = ig.ChainCRF(optimizer=CuttingPlane(tol=1e-6), **options).fit(X, Y)
-    many = ig.ChainCRF(optimizer=NSlack(tol=1e-6), **options).fit(X, Y)
-    assert_allclose(many.objective_, one.objective_, rtol=2e-6)
-    assert many.n_iter_ < one.n_iter_
-
-
-@pytest.mark.long
-def test_n_slack_goes_on_from_its_file(tmp_path):
-    X, Y = chains(4)
-    options = {"loss": "margin", "l2": 0.2, "state_features": "all", "checkpoint": tmp_path / "run.npz"}
-    whole = ig.ChainCRF(optimizer=NSlack(tol=1e-6), **{**options, "checkpoint": None}).fit(X, Y)
-    with pytest.warns(ig.ConvergenceWarning, match="reached max_iter = 3"):
-        ig.ChainCRF(optimizer=NSlack(tol=1e-6, max_iter=3), **options).fit(X, Y)
-    rest = ig.ChainCRF(optimizer=NSlack(tol=1e-6), **options).fit(X, Y)
-    assert rest.theta_.tobytes() == whole.theta_.tobytes()
-
-
 def test_the_gap_of_an_inexact_solver_is_called_no_proof():
     X, Y = data()
     assert "no proof" in fitted(X, Y, CuttingPlane(tol=1e-3), ig.losses.Margin(solver="icm")).message_
-    assert "no proof" in fitted(X, Y, NSlack(tol=1e-3), ig.losses.Margin(solver="icm")).message_
     assert "no proof" in fitted(X, Y, BlockFrankWolfe(tol=1e-2), ig.losses.Margin(solver="icm")).message_
     relaxed = fitted(X, Y, CuttingPlane(tol=1e-6), ig.losses.Margin(relaxed=True))
     assert "no proof" not in relaxed.message_
@@ -148,10 +111,8 @@ def test_the_gap_of_an_inexact_solver_is_called_no_proof():
     ("name", "inner"),
     [
         ("margin", "cutting-plane"),
-        ("margin", "n-slack"),
         ("margin", "bcfw"),
         ("slack", "cutting-plane"),
-        ("slack", "n-slack"),
         ("perceptron", "cutting-plane"),
     ],
 )
@@ -258,10 +219,8 @@ def test_right_labels_that_are_forbidden_are_refused(loss):
     crf = ig.ChainCRF(loss=loss, l2=0.2, optimizer="cutting-plane", forbidden=[(0, 1)])
     refuses("at token 1 of sequence 0", crf.fit, X, [[0, 1, 1], [1, 1, 1]], error=ig.errors.ImpossibleLabelError)
     weights = np.array([0.0, 1.0])  # an example without weight does not count
-    for optimizer in ("cutting-plane", "n-slack"):
-        crf.set_params(optimizer=optimizer).fit(X, [[0, 1, 1], [1, 1, 1]], sample_weight=weights)
-        assert crf.converged_
-        assert np.isfinite(crf.theta_).all()
+    assert crf.fit(X, [[0, 1, 1], [1, 1, 1]], sample_weight=weights).converged_
+    assert np.isfinite(crf.theta_).all()
 
 
 def test_a_short_list_of_best_labellings_is_no_proof():
@@ -311,14 +270,13 @@ def test_wrong_choices_for_chains():
         refuses(match, ig.ChainCRF(**{"l2": 0.2, **options}).fit, X, Y)
 
     refused("loss: expected a hinge .* for optimizer 'cccp', got 'cl'; use 'lbfgs'", loss="cl", optimizer="cccp")
-    refused("Y: expected labels that are all observed.*use 'cccp'", loss="margin", optimizer="n-slack")
+    refused("Y: expected labels that are all observed.*use 'cccp'", loss="margin", optimizer="bcfw")
     refused("inner: expected one of", loss="margin", optimizer=Cccp(inner="lbfgs"))
     refused("l2: expected a positive penalty", loss="margin", optimizer="cccp", l2=0.0)
     refused("two labels", loss=ig.losses.Margin("f1"))
     X, Y = chains(0, states=2)
     refused("class_weight: expected None", loss=ig.losses.Margin("f1"), class_weight=[1.0, 2.0])
     refuses("which can complete hidden labels", Cccp(l2=1.0).minimise, lambda x: (float(x @ x), 2 * x), np.zeros(2))
-    refuses("for 'n-slack'", NSlack(l2=1.0).minimise, lambda x: (float(x @ x), 2 * x), np.zeros(2))
 
 
 def objective(seed=0, n=5, l2=L2, loss=None):

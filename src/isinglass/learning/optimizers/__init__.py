@@ -6,7 +6,6 @@ from isinglass.learning.optimizers.lbfgs import Lbfgs, LbfgsState, OwlQn, Steepe
 from isinglass.learning.optimizers.max_margin.cccp import Cccp, CccpState
 from isinglass.learning.optimizers.max_margin.cutting_plane import CuttingPlane, CuttingPlaneState
 from isinglass.learning.optimizers.max_margin.frank_wolfe import BlockFrankWolfe, FrankWolfeState
-from isinglass.learning.optimizers.max_margin.n_slack import NSlack, NSlackState
 from isinglass.learning.optimizers.max_margin.pegasos import AveragedPerceptron, Pegasos
 from isinglass.learning.optimizers.proximal import Proximal, ProximalState
 from isinglass.learning.optimizers.restarts import minimise_with_restarts
@@ -34,8 +33,6 @@ __all__ = [
     "LbfgsState",
     "MiniBatch",
     "MiniBatchState",
-    "NSlack",
-    "NSlackState",
     "OptimResult",
     "Optimizer",
     "OwlQn",

@@ -76,7 +76,7 @@ class Cccp(GapOptimizer[CccpState]):
         Stop when no step with the present completions could decrease the function by more, relative to it.
     max_iter : int
         The most completions of the hidden labels.
-    inner : {"cutting-plane", "n-slack", "bcfw"}
+    inner : {"cutting-plane", "bcfw"}
         What minimises given the completions.
     inner_iter : int
         Its most iterations, for each completion.
