@@ -61,6 +61,7 @@ def test_a_whole_table_has_the_own_states_slowest(tmp_path):
         ("network a {", "the end of the file"),
         ("network a { } edge x", "line 1: expected 'variable' or 'probability'"),
         ("network a { }\nvariable x { type discrete [ 3 ] { a, b }; }", "line 2: expected 3 different states"),
+        ("network a { } variable x { type discrete [ 2 ] { a, a }; }", "2 different states of 'x', got 1"),
         ("network a { }\nvariable x { }", "the type of 'x'"),
         (HEAD + "probability (x) { table 1.0; } probability (y) { table 1, 0; }", "2 probabilities of 'x'"),
         (HEAD + "probability (x) { table 0.3, 0.7; }", "probabilities of 'y', got none"),
@@ -74,6 +75,11 @@ def test_a_whole_table_has_the_own_states_slowest(tmp_path):
         (HEAD + "probability (x | y) { (c) 1, 0; (c) 0, 1; default 1, 0; }", "'x' that are given once, got the same"),
         (HEAD + "probability (x | y) { (c) 1, 0; table 1, 0, 1, 0; }", "'x' that are given once"),
         (HEAD + "probability (x) { table 1, 0; table 0, 1; }", "'x' that are given once"),
+        (HEAD + "probability (x | y) { default 1, 0; default 0, 1; }", "'x' that are given once"),
+        (
+            HEAD + "probability (x) { table 1, 0; } probability (x) { table 1, 0; }",
+            "one table for each variable, got x",
+        ),
         (HEAD + "probability (x | y) { default 1, 0; } probability (y | x) { default 1, 0; }", "the cycle x -> y -> x"),
     ],
 )
