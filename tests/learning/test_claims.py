@@ -120,3 +120,18 @@ def test_a_value_that_was_never_seen_with_another(method):
             mrf.fit(np.concatenate([rows, rows[::2]]))
         if mrf.zeros_ is None:
             assert mrf.converged_ == exists, mrf.message_
+
+
+@pytest.mark.parametrize("kind", ["chain", "graph"])
+def test_minibatches_add_up_to_the_objective(kind):
+    X, Y = labelled(0, "mixed")
+    if kind == "chain":
+        crf, data = ig.ChainCRF(l2=0.7), (list(X), Y.tolist())
+    else:
+        crf, data = ig.GraphCRF(l2=0.7, edge_l2=0.3), ([(x, EDGES) for x in X], list(Y))
+    made = crf._problem(crf._choices(), *data, None, None)
+    theta = np.random.default_rng(1).normal(size=made.size)
+    parts = [made.part_objective(rows)(theta) for rows in (np.arange(5), np.arange(5, 12))]
+    value, gradient = made.objective()(theta)
+    assert sum(part[0] for part in parts) == pytest.approx(value, rel=1e-12)
+    np.testing.assert_allclose(sum(part[1] for part in parts), gradient, rtol=1e-9, atol=1e-12)

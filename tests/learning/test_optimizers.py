@@ -354,6 +354,14 @@ def test_a_wrong_gradient_stops_with_a_message(name):
     assert result.x.tolist() == [1.0, 2.0]
 
 
+def test_a_pair_whose_curvature_is_rounding_is_not_kept():
+    state = Lbfgs(max_iter=0).minimise(lambda x: (float(x @ x), 2 * x), np.ones(2)).state
+    y = np.array([1e3, 0.0])
+    for curvature, kept in ((1e-18, 0), (1e-12, 1), (-1e-12, 0)):
+        s = np.array([curvature * 1e3, 1.0])  # s'y = curvature y'y
+        assert len(Lbfgs().with_pair(state, s, y).steps) == kept
+
+
 def test_a_failed_search_forgets_the_pairs_and_goes_on():
     f = Quadratic(np.geomspace(1, 50, 6))
     state = Lbfgs(max_iter=4).minimise(f, np.zeros(6)).state
