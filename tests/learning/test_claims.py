@@ -1,5 +1,6 @@
 """What training claims holds where it ended: the objective, that it has converged, that there is a minimum."""
 
+import itertools
 import warnings
 
 import numpy as np
@@ -120,6 +121,18 @@ def test_a_value_that_was_never_seen_with_another(method):
             mrf.fit(np.concatenate([rows, rows[::2]]))
         if mrf.zeros_ is None:
             assert mrf.converged_ == exists, mrf.message_
+
+
+@pytest.mark.long
+def test_inference_that_jumps_between_fixed_points_is_named():
+    rng = np.random.default_rng(0)
+    pairs = list(itertools.combinations(range(8), 2))
+    graph = ig.FactorGraph([2] * 8, [(i,) for i in range(8)] + pairs)
+    tables = [rng.normal(size=2) for _ in range(8)] + [rng.normal(size=(2, 2)) for _ in pairs]
+    X = ig.sample(ig.Potentials(graph, tables), 500, "exact", random_state=0)
+    with pytest.warns(ig.ConvergenceWarning, match="inference 'bp' jumps .* use damping .*'trw' or 'convex'"):
+        mrf = ig.MRF(graph, inference="bp").fit(X)
+    assert "kinks" not in mrf.message_
 
 
 @pytest.mark.parametrize("kind", ["chain", "graph"])

@@ -161,7 +161,7 @@ class Descent(Optimizer[D], Generic[D]):
     def reported(self, f: Counted, found: OptimResult) -> OptimResult:
         """Return a result that is not converged where parameters grow without end."""
         assert isinstance(found.state, DescentState)
-        if not found.converged and found.message != NO_STEP:
+        if not found.converged:
             return found
         grow = np.flatnonzero(self.growing(f, found.state))  # type: ignore[arg-type]
         if not len(grow):

@@ -19,6 +19,7 @@ from isinglass.errors import FileFormatError, InputError, require
 from isinglass.io.files import shown_path
 from isinglass.learning.checkpoint import Journal, read_extra, resume
 from isinglass.learning.optimizers.base import OptimResult, Progress, along
+from isinglass.learning.optimizers.descent import NO_STEP
 from isinglass.learning.optimizers.state import State
 from isinglass.learning.training.history import Epoch, history_of, history_rows
 from isinglass.learning.training.problem import TrainingObjective, TrainingProblem
@@ -27,6 +28,11 @@ from isinglass.typing import Array, FloatArray, IntArray
 from isinglass.validation import whole_number
 
 ROUNDING = 1e-6  # of an objective
+JUMPS = (
+    "the line search found no better point: inference {name!r} jumps between fixed points, or finds none, while "
+    "parameters change, and so the objective jumps; use damping (an option of the inference), 'trw' or 'convex', exact "
+    "inference, or a fixed number of iterations (iterations=)"
+)
 _KEPT = 256  # compiled minibatches
 _MEMORY = "memory."
 _PAUSE = 1.0  # seconds between two checkpoints of minibatches, of which a run may have many thousands
@@ -57,7 +63,19 @@ def train(problem: TrainingProblem, start: FloatArray, estimator: Any, stage: in
     finally:
         if monitor.journal is not None:
             monitor.journal.finish()
+    if found.message == NO_STEP and (name := approximate_inference(problem)) is not None:
+        found = replace(found, message=JUMPS.format(name=name))
     return monitor.best_of(found)
+
+
+def approximate_inference(problem: TrainingProblem) -> str | None:
+    """Return the name of an inference that runs to a fixed point, of which there may be several; else None."""
+    chosen: Any = problem.chosen
+    if not hasattr(chosen, "algorithm"):
+        return None
+    infers = chosen.method.facts.log_z if hasattr(chosen, "method") else chosen.loss.facts.uses != "potentials"
+    facts, fixed = chosen.algorithm.facts, chosen.algorithm.iterations is not None
+    return chosen.algorithm.name if infers and facts.iterative and facts.exact != "always" and not fixed else None
 
 
 def warning_of(found: OptimResult, where: str = "training", remedy: str = "raise max_iter or tol") -> str | None:
