@@ -17,6 +17,7 @@ from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 import isinglass as ig
 from checks import refuses
 from isinglass.inference.brute import Brute
+from isinglass.inference.map import auto
 from isinglass.inference.map.cuts import binary
 from isinglass.inference.map.reduction import reduced
 from isinglass.inference.map.search import Search
@@ -155,6 +156,31 @@ def test_cuts_without_time_have_a_true_bound(monkeypatch, name):
 def test_moves_improve_on_single_variables(name):
     p = grid(20, 4, 1)
     assert ig.map_assignment(p, name).score > ig.map_assignment(p, "icm").score + 1
+
+
+def frustrated(graph, seed):
+    """Return an Ising model whose couplings are 1 or -1."""
+    signs = np.random.default_rng(seed).choice([-1.0, 1.0], (len(graph.groups[1]), 1, 1))
+    unary = 0.1 * np.random.default_rng(seed).normal(size=(graph.n_variables, 2))
+    return ig.Potentials.from_groups(graph, [unary, signs * (2 * np.eye(2) - 1)])
+
+
+def test_auto_does_not_end_below_annealing_on_a_frustrated_torus(monkeypatch):
+    monkeypatch.setattr(auto, "BRANCHED", 0)
+    p = frustrated(ig.lattice_graph((16, 16), 2, periodic=True), 0)
+    found = ig.map_assignment(p, "auto", seconds=30)
+    assert found.score >= ig.map_assignment(p, "annealing").score - 1e-9
+
+
+@pytest.mark.parametrize("name", ["bp", "trw", "max-product", "fbp"])
+def test_decoded_messages_are_local_maxima_and_not_worse_than_icm(name):
+    for seed in range(4):
+        p = frustrated(ig.grid_graph(8, 8, 2), seed)
+        found = ig.map_assignment(p, name, evidence={3: 1})
+        assert found.states[3] == 1
+        again = ig.map_assignment(p, ig.ICM(start=found.states), evidence={3: 1})
+        assert found.score == pytest.approx(p.log_score(found.states), abs=1e-9)
+        assert found.score >= max(again.score, ig.map_assignment(p, "icm", evidence={3: 1}).score) - 1e-9
 
 
 @checked

@@ -8,8 +8,8 @@ import pytest
 
 import isinglass as ig
 from checks import refuses
-from isinglass.inference.assignment import COARSEST
-from isinglass.inference.map.search import Search, is_wide
+from isinglass.inference.assignment import COARSEST, is_wide
+from isinglass.inference.map.search import Search
 from isinglass.inference.map.solver import SOLVERS
 
 PROVING = [name for name, cls in SOLVERS.items() if cls.facts.bound and cls.facts.accepts == "any"]
@@ -85,6 +85,38 @@ def test_constants_that_cancel(name):
     for _ in range(20):
         c = 10 ** rng.uniform(6, 7.9)
         assert check(ig.Potentials(ig.FactorGraph([2], [(), (0,)]), [rng.normal() - c, rng.normal(size=2) + c]), name)
+
+
+@pytest.mark.parametrize("name", ["exact", "brute", *PROVING, "qpbo", "graph-cut"])
+def test_no_constant_hides_the_difference_of_two_scores(name):
+    for constant in (1e3, 1e7, 1e10, 1e14):
+        p = ig.Potentials(ig.FactorGraph([2, 2], [(0,), (1,), ()]), [[0.0, 0.009], [0.0, 0.5], constant])
+        found = ig.n_best(p, 3, name) if name in ("exact", "brute") else [ig.map_assignment(p, name)]
+        assert [m.optimal for m in found] == [True, False, False][: len(found)]
+        assert [m.states.tolist() for m in found] == [[1, 1], [0, 1], [1, 0]][: len(found)]
+
+
+@pytest.mark.parametrize("size", [1e2, 1e6, 1e10])
+def test_large_numbers_that_cancel_leave_no_false_claim(size):
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        off, tables = size * rng.normal(size=(2, 1)), [rng.normal(size=[2] * len(s)) for s in TRIANGLE.scopes]
+        tables[0], tables[3] = tables[0] + off, tables[3] - off[:, 0]
+        p = ig.Potentials(TRIANGLE, tables)
+        assert all(check(p, name) or size > 1e8 for name in ("exact", "brute"))
+        for name in PROVING if size < 1e8 else []:
+            check(p, name)
+
+
+@pytest.mark.parametrize("name", ["auto", "trws", "ilp"])
+def test_bounds_count_the_rounding_of_sums_and_of_removed_constants(name):
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        size = 10.0 ** rng.uniform(6, 9)
+        constants = [rng.normal(size=[2] * len(s)) + size * rng.normal() for s in TRIANGLE.scopes]
+        penalties = [t - 0.09 * size * (rng.random(t.shape) < 0.6) for t in rng.normal(size=(3, 2, 2))]
+        for p in (ig.Potentials(TRIANGLE, constants), ig.Potentials(TRIANGLE, [*penalties, *rng.normal(size=(3, 2))])):
+            assert Fraction(ig.map_assignment(p, name).bound) >= max(exact_scores(p).values())
 
 
 def test_a_cut_of_tables_with_constants():

@@ -10,10 +10,11 @@ from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.names import StateLike, labelled
 from isinglass.potentials import Potentials
-from isinglass.typing import Array, IntArray
+from isinglass.typing import IntArray
 
-COARSEST = 1e-4  # nats: the largest difference that may count as rounding
+COARSEST = 1e-6  # nats: the largest difference that may count as rounding
 EPSILON = float(np.finfo(float).eps)
+LARGE = 1e3  # nats: entries up to this are moderate
 TERMS = 32  # roundings of a term in a pairwise sum: that of any number of terms in memory
 
 
@@ -112,19 +113,46 @@ def tops_of(potentials: Potentials) -> tuple[float, float]:
     return total, size
 
 
-def ranked(potentials: Potentials, states: IntArray, scores: Array) -> list[Assignment]:
+def is_wide(potentials: Potentials) -> bool:
+    """Tell whether a finite entry is beyond `LARGE`."""
+    return any(
+        bool(((np.abs(tables) > LARGE) & np.isfinite(tables)).any())
+        for tables in potentials.groups
+        if tables.max(initial=0.0) > LARGE or tables.min(initial=0.0) < -LARGE
+    )
+
+
+def centred(potentials: Potentials) -> Potentials:
+    """Return tables without their largest entries: what a score lacks is small where constants are large.
+
+    Examples
+    --------
+    >>> import isinglass as ig
+    >>> centred(ig.Potentials(ig.FactorGraph([2], [(0,)]), [[1e10, 1e10 + 0.5]])).log_tables[0].tolist()
+    [-0.5, 0.0]
+    """
+    p = potentials
+    tops = [tables.max(axis=tuple(range(1, tables.ndim)), initial=-np.inf, keepdims=True) for tables in p.groups]
+    tables = [t - np.where(np.isfinite(top), top, 0.0) for t, top in zip(p.groups, tops, strict=True)]
+    return Potentials._build(p.graph, tables, list(p.table_ids), p.evidence)
+
+
+def ranked(potentials: Potentials, states: IntArray, judged: Potentials) -> list[Assignment]:
     """Sort assignments, one of which is optimal, by falling score; `optimal` are those that equal it up to rounding.
 
-    None is, where the rounding of scores may be more than `COARSEST`: with t_a the largest entry of phi_a, the numbers
-    of assignments that score at least s add up to no more than  sum_a |t_a| + (sum_a t_a - s).
+    They are compared by `judged`, tables that differ by constants (`centred`). None is optimal where the rounding of
+    scores may be more than `COARSEST`: with t_a the largest entry of phi_a, the numbers of assignments that score at
+    least s add up to no more than  sum_a |t_a| + (sum_a t_a - s).
     """
-    order = np.argsort(-scores, kind="stable")
-    top = float(scores[order[0]])
-    slack = 1e-12 * max(1.0, abs(top))
-    total, size = tops_of(potentials)
-    resolved = TERMS * EPSILON * (size + total - top) <= COARSEST
+    values = judged.log_score(states)
+    scores = values if judged is potentials else potentials.log_score(states)
+    order = np.argsort(-values, kind="stable")
+    top, best = float(values[order[0]]), float(scores[order].max())
+    total, size = tops_of(judged)
+    slack = TERMS * EPSILON * (1.0 + size + max(total - top, 0.0))
+    bound = best if judged is potentials else best + slack + EPSILON * tops_of(potentials)[1]
     found = []
     for i in order:
-        optimal = resolved and bool(scores[i] >= top - slack)
-        found.append(Assignment(states[i], float(scores[i]), top, optimal, optimal))
+        optimal = slack <= COARSEST and bool(values[i] >= top - slack)
+        found.append(Assignment(states[i], float(scores[i]), bound, optimal, optimal))
     return found

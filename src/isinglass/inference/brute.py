@@ -23,7 +23,7 @@ from isinglass.errors import ImpossibleEvidenceError
 from isinglass.graph.factor_graph import iter_groups
 from isinglass.graph.layout import belief_entries, first_states
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Taping, register
-from isinglass.inference.assignment import Assignment, ranked
+from isinglass.inference.assignment import Assignment, centred, is_wide, ranked
 from isinglass.inference.complex_step import by_tables, direction
 from isinglass.inference.evidence import base_states, impossible
 from isinglass.inference.result import FactorBeliefs, Gradients, Info, Result, VariableBeliefs
@@ -140,7 +140,8 @@ class Brute(Algorithm):
 
     def maximise(self, potentials: Potentials, n: int = 1, progress: Progress | None = None) -> list[Assignment]:
         """Sort all assignments by score; ties in lexicographic order of their states."""
-        tables = self.tables(potentials)
+        judged = centred(potentials) if is_wide(potentials) else potentials
+        tables = self.tables(judged)
         best = [(0.0, base_states(potentials))]
         for table in tables:
             order = np.argsort(-table.values, axis=None, kind="stable")[:n]
@@ -151,7 +152,7 @@ class Brute(Algorithm):
             ]
             merged.sort(key=lambda item: (-item[0], tuple(item[1]), tuple(item[2])))
             best = [(score, _replaced(x, table.free, y)) for score, x, y in merged[:n]]
-        return ranked(potentials, np.array([x for _, x in best]), np.array([s for s, _ in best]))
+        return ranked(potentials, np.array([x for _, x in best]), judged)
 
     def sample(self, potentials: Potentials, n: int, rng: np.random.Generator) -> IntArray:
         """Draw from the joint tables."""

@@ -23,7 +23,7 @@ import numpy as np
 from isinglass.graph.elimination.order import Restarts
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Taping, register
-from isinglass.inference.assignment import Assignment, ranked
+from isinglass.inference.assignment import Assignment, centred, is_wide, ranked
 from isinglass.inference.brute import Brute
 from isinglass.inference.complex_step import along_beliefs
 from isinglass.inference.evidence import base_states
@@ -133,9 +133,9 @@ class Exact(Algorithm):
 
     def maximise(self, potentials: Potentials, n: int = 1, progress: Progress | None = None) -> list[Assignment]:
         """Follow the max-messages down; see the module's text for n > 1."""
-        up = upward(potentials, True, self._all_wishes, progress)
-        found = np.array(_n_best(potentials, up, n))
-        return ranked(potentials, found, potentials.log_score(found))
+        judged = centred(potentials) if is_wide(potentials) else potentials
+        up = upward(judged, True, self._all_wishes, progress)
+        return ranked(potentials, np.array(_n_best(judged, up, n)), judged)
 
     def sample(self, potentials: Potentials, n: int, rng: np.random.Generator) -> IntArray:
         """Draw each variable given its separator, the last bucket first."""

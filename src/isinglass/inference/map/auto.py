@@ -3,7 +3,8 @@
 1. A submodular binary model: a minimum cut.
 2. A model of small treewidth: a junction tree.
 3. Any other binary pairwise model: roof duality; its persistent labels are fixed, and the steps below solve the rest.
-4. TRW-S, for a bound and a first assignment; then iterated local search from that assignment.
+4. TRW-S, for a bound and a first assignment; then iterated local search from that assignment, and annealing from random
+   ones in ever longer runs.
 5. Branch and bound, if there is time left and the model is small enough: toulbar2 if it is installed, else HiGHS.
 
 Every step uses the best assignment and the best bound so far. The search ends as soon as score and bound are equal.
@@ -23,7 +24,7 @@ from isinglass.inference.junction_tree.algorithm import Exact
 from isinglass.inference.map.cuts.binary import energy_of, roof_dual
 from isinglass.inference.map.cuts.graph_cut import offer_cut
 from isinglass.inference.map.local_model import LocalModel
-from isinglass.inference.map.local_search import IteratedLocalSearch
+from isinglass.inference.map.local_search import Annealing, IteratedLocalSearch
 from isinglass.inference.map.reduction import Reduction, reduced
 from isinglass.inference.map.relaxations.linear import IntegerProgram
 from isinglass.inference.map.relaxations.trws import TRWS
@@ -37,6 +38,7 @@ ENTRIES = 3e7  # table entries of a junction tree that count as cheap
 ORDERED = 20_000  # variables up to which an elimination order is searched for
 BRANCHED = 2e5  # table entries up to which branch and bound is tried
 TRWS_SHARE, LOCAL_SHARE = 0.4, 0.5  # of the time that is left
+ANNEALED = (200, 400, 800, 1600, 3200, 6400)  # sweeps of the runs of annealing
 
 
 @register
@@ -144,7 +146,11 @@ class Auto(Solver):
         with search.share(LOCAL_SHARE):
             model, rng = LocalModel(search.potentials), generator(self.random_state)
             IteratedLocalSearch().improve(search, model, search.states.copy(), rng)
-        search.did.append("iterated local search")
+            for sweeps in ANNEALED:
+                if search.left <= 0 or search.closed:
+                    break
+                Annealing(sweeps).improve(search, model, rng.integers(0, search.potentials.graph.cards), rng)
+        search.did.append("iterated local search and annealing")
         entries = sum(group.table_size * len(group) for group in search.potentials.graph.groups)
         if search.ended("local search", 1, None) or entries > BRANCHED:
             return

@@ -66,19 +66,26 @@ class Annealing(Solver):
 
     def solve(self, search: Search, reduction: Reduction) -> None:
         """Anneal from every start."""
-        sweeps, restarts = whole_number(self.sweeps, "sweeps", 1), whole_number(self.restarts, "restarts")
+        restarts = whole_number(self.restarts, "restarts")
+        model, rng = LocalModel(search.potentials), generator(self.random_state)
+        for run, x in enumerate(starts_from(model.start(), restarts, search, rng)):
+            search.offer(x)
+            self.improve(search, model, x, rng, run, restarts + 1)
+
+    def improve(
+        self, search: Search, model: LocalModel, x: IntArray, rng: np.random.Generator, run: int = 0, runs: int = 1
+    ) -> None:
+        """Anneal one assignment, in place: one run of several."""
+        sweeps = whole_number(self.sweeps, "sweeps", 1)
         hot, cold = number(self.hot, "hot", 0.0, np.inf), number(self.cold, "cold", 0.0, np.inf)
         if not 0 < cold <= hot:
             raise InputError("cold", f"a temperature above 0, at most hot = {hot:g}", f"{cold:g}")
-        model, rng = LocalModel(search.potentials), generator(self.random_state)
-        unit, most = table_size(search.potentials), sweeps * (restarts + 1)
-        for run, x in enumerate(starts_from(model.start(), restarts, search, rng)):
-            search.offer(x)
-            for k, temperature in enumerate(np.geomspace(hot, cold, sweeps)):
-                model.anneal(x, unit * float(temperature), rng)
-                if search.ended("sweeps", run * sweeps + k + 1, most + 1):
-                    break
-            climb(search, model, x, 1000)
+        unit = table_size(search.potentials)
+        for k, temperature in enumerate(np.geomspace(hot, cold, sweeps)):
+            model.anneal(x, unit * float(temperature), rng)
+            if search.ended("sweeps", run * sweeps + k + 1, runs * sweeps + 1):
+                break
+        climb(search, model, x, 1000)
 
 
 @register

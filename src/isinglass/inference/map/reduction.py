@@ -42,6 +42,8 @@ class Reduction(NamedTuple):
         The state, in the whole model, of each state of the kept variables, flat.
     factor_of : int array (factors of the reduced model,)
         Their numbers in the whole model.
+    removed : tuple of float
+        The sum of the constants that were taken from tables, and that of their absolute values.
     """
 
     whole: Potentials
@@ -50,6 +52,7 @@ class Reduction(NamedTuple):
     kept: IntArray
     state_of: IntArray
     factor_of: IntArray
+    removed: tuple[float, float] = (0.0, 0.0)
 
     def lift(self, states: IntArray) -> IntArray:
         """Return the assignment of the whole model; -1 (undecided) stays."""

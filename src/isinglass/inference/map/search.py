@@ -31,13 +31,12 @@ from typing import Literal
 import numpy as np
 
 from isinglass.inference.algorithm import Progress
-from isinglass.inference.assignment import COARSEST, EPSILON, TERMS, tops_of
+from isinglass.inference.assignment import COARSEST, EPSILON, TERMS, centred, is_wide, tops_of
 from isinglass.potentials import Potentials
 from isinglass.runtime.cached_property import cached_property
 from isinglass.typing import IntArray
 
 ROUNDING = 1e-11
-LARGE = 1e3  # nats: entries up to this are moderate
 SURELY = 1.0 + 1e-6  # more than the rounding of a deficit
 
 Stopped = Literal["optimal", "converged", "iterations", "seconds", "interrupted"]
@@ -135,15 +134,12 @@ class Search:
 
         Entries that lack more than the whole best assignment so far are forbidden: no better one has them.
         """
-        p = self.potentials
-        tops = [tables.max(axis=tuple(range(1, tables.ndim)), initial=-np.inf, keepdims=True) for tables in p.groups]
-        tables = [t - np.where(np.isfinite(top), top, 0.0) for t, top in zip(p.groups, tops, strict=True)]
-        centred = Potentials._build(p.graph, tables, list(p.table_ids), {})
+        p, small = self.potentials, centred(self.potentials)
         if self.states is not None and self.score > -np.inf:
-            least = SURELY * float(centred.log_score(self.states))
-            tables = [np.where(t < least, -np.inf, t) for t in tables]
-            centred = Potentials._build(p.graph, tables, list(p.table_ids), {})
-        return centred, self._tops[0]
+            least = SURELY * float(small.log_score(self.states))
+            tables = [np.where(t < least, -np.inf, t) for t in small.groups]
+            small = Potentials._build(p.graph, tables, list(p.table_ids), {})
+        return small, self._tops[0]
 
     @property
     def elapsed(self) -> float:
@@ -222,12 +218,3 @@ def scale_of(potentials: Potentials) -> float:
         largest = np.where(columns < np.inf, columns, 0.0).max(axis=0, initial=0.0)
         total += float(largest[ids].sum())
     return total
-
-
-def is_wide(potentials: Potentials) -> bool:
-    """Tell whether a finite entry is beyond `LARGE`."""
-    return any(
-        bool(((np.abs(tables) > LARGE) & np.isfinite(tables)).any())
-        for tables in potentials.groups
-        if tables.max(initial=0.0) > LARGE or tables.min(initial=0.0) < -LARGE
-    )

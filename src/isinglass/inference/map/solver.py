@@ -22,7 +22,7 @@ import numpy as np
 from isinglass.errors import InputError, warn_of_convergence
 from isinglass.inference.algorithm import ALGORITHMS, Algorithm, Progress
 from isinglass.inference.algorithm import make as make_algorithm
-from isinglass.inference.assignment import Assignment, MapInfo
+from isinglass.inference.assignment import EPSILON, TERMS, Assignment, MapInfo, centred, is_wide, tops_of
 from isinglass.inference.map.reduction import Reduction, reduced
 from isinglass.inference.map.search import Search
 from isinglass.potentials import Potentials
@@ -91,6 +91,9 @@ class Solver(RemovedOptions, ABC):
     def maximise(self, potentials: Potentials, n: int = 1, progress: Progress | None = None) -> list[Assignment]:
         """Find one assignment: reduce the model, search, and certify; `n` is 1."""
         reduction = reduced(potentials)
+        if is_wide(reduction.potentials):  # then constants must not hide what differs
+            p = reduction.potentials
+            reduction = reduction._replace(potentials=centred(p), removed=tops_of(p))
         if self.facts.bound:
             _require_provable(reduction, self.name)
         seconds = None if self.seconds is None else number(self.seconds, "seconds", 0.0, np.inf)
@@ -135,12 +138,14 @@ def _require_provable(reduction: Reduction, solver: str) -> None:
 def certified(name: str, search: Search, reduction: Reduction) -> Assignment:
     """Return what a search found, as an assignment of the whole model."""
     found = np.full(len(reduction.kept), -1) if search.states is None else search.states
+    total, size = reduction.removed
+    bounds = [bound + total + TERMS * EPSILON * size for bound in [*search.bounds, search.bound]]
     states, score = reduction.lift(found), search.score
     if reduction.whole is not reduction.potentials and np.isfinite(score):
         score = float(reduction.whole.log_score(states))
     closed = bool(np.isfinite(score) and search.closed)
-    bound = max(search.bound, score) if np.isfinite(score) else search.bound
-    info = MapInfo(name, search.iterations, search.elapsed, search.stopped, "; ".join(search.did), tuple(search.bounds))
+    bound = max(bounds[-1], score) if np.isfinite(score) else bounds[-1]
+    info = MapInfo(name, search.iterations, search.elapsed, search.stopped, "; ".join(search.did), tuple(bounds[:-1]))
     return Assignment(states, score, bound, closed, closed, info)
 
 

@@ -24,8 +24,8 @@ from typing import NamedTuple
 import numpy as np
 
 from isinglass.errors import MemoryLimitError
-from isinglass.inference.assignment import EPSILON, TERMS
-from isinglass.inference.map.search import LARGE, Search
+from isinglass.inference.assignment import EPSILON, LARGE, TERMS
+from isinglass.inference.map.search import Search
 from isinglass.potentials import Potentials
 from isinglass.typing import Array, FloatArray, IntArray, Mask
 

@@ -13,14 +13,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from isinglass.errors import ImpossibleEvidenceError
-from isinglass.inference.assignment import TERMS
+from isinglass.inference.assignment import TERMS, is_wide
 from isinglass.inference.evidence import impossible
 from isinglass.inference.map.icm import climb
 from isinglass.inference.map.local_model import LocalModel
 from isinglass.inference.map.reduction import Reduction
 from isinglass.inference.map.relaxations.program import Program, program_of
 from isinglass.inference.map.relaxations.reparameterisation import Reparameterisation
-from isinglass.inference.map.search import ROUNDING, Search, is_wide, scale_of
+from isinglass.inference.map.search import ROUNDING, Search, scale_of
 from isinglass.inference.map.solver import Solver, SolverFacts, register
 from isinglass.runtime.interrupts import interruptible
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from isinglass.graph.message_graph import partners_of
-from isinglass.inference.assignment import EPSILON, TERMS, tops_of
+from isinglass.inference.assignment import EPSILON, TERMS, is_wide, tops_of
 from isinglass.inference.map.local_model import LocalModel
-from isinglass.inference.map.search import Search, is_wide
+from isinglass.inference.map.search import Search
 from isinglass.inference.message_passing.model.log_model import LinkModel
 from isinglass.potentials import Potentials
 from isinglass.typing import FloatArray, IntArray, Mask
