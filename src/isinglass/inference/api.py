@@ -15,6 +15,7 @@ from isinglass.inference.algorithm import ALGORITHMS, Algorithm, Progress, Tapin
 from isinglass.inference.assignment import Assignment
 from isinglass.inference.evidence import checked
 from isinglass.inference.map import solver as map_solver
+from isinglass.inference.map.icm import climbed
 from isinglass.inference.map.solver import SOLVERS, Solver
 from isinglass.inference.result import Result
 from isinglass.potentials import Potentials
@@ -175,7 +176,16 @@ def n_best(
         remedy = with_fact("maximises", "many")
         raise InputError("n", f"1, the only number that {chosen.name!r} decodes", str(count), remedy)
     clamped = _real(checked(potentials, evidence))
-    return [replace(found, graph=clamped.graph) for found in chosen.maximise(clamped, count, progress)]
+    found = chosen.maximise(clamped, count, progress)
+    if isinstance(chosen, Algorithm) and not (found[0].optimal or found[0].locally_optimal):
+        found = [_climbed(clamped, one) if chosen.facts.maximises == "one" else one for one in found]
+    return [replace(one, graph=clamped.graph) for one in found]
+
+
+def _climbed(potentials: Potentials, found: Assignment) -> Assignment:
+    """Return a local maximum that is not worse than an assignment without a proof, nor than that of "icm"."""
+    states = climbed(potentials, found.states)
+    return replace(found, states=states, score=float(potentials.log_score(states)))
 
 
 def sample(

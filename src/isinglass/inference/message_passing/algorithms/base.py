@@ -25,7 +25,6 @@ from isinglass.inference.algorithm import (
     Taping,
 )
 from isinglass.inference.assignment import Assignment
-from isinglass.inference.map.icm import climbed
 from isinglass.inference.message_passing.algorithms.copies import copies_of
 from isinglass.inference.message_passing.algorithms.decode import agrees, decode
 from isinglass.inference.message_passing.checks.stability import (
@@ -216,10 +215,7 @@ class MessagePassing(Algorithm):
         )
 
     def maximise(self, potentials: Potentials, n: int = 1, progress: Progress | None = None) -> list[Assignment]:
-        """Pass max-product messages and decode one assignment; `decode` says what is proved.
-
-        Without a proof it climbs to a local maximum, and is never worse than that of "icm".
-        """
+        """Pass max-product messages and decode one assignment; `decode` says what is proved."""
         plan = replace(self._plan(potentials), maximise=True)
         outcome = Engine([potentials], plan).run(None, progress)
         states = decode(potentials, outcome.variables, outcome.factors)
@@ -229,9 +225,6 @@ class MessagePassing(Algorithm):
         agreed = converged and agrees(potentials, outcome.variables, outcome.factors, states, margin)
         mixture = self._mixes_forests() or (plain and potentials.graph.is_forest)
         optimal = (plain and is_exact(potentials, outcome)) or (agreed and mixture)
-        if not (optimal or (agreed and plain)):
-            states = climbed(potentials, states)
-            score = float(potentials.log_score(states))
         return [Assignment(states, score, score if optimal else np.inf, optimal, optimal or (agreed and plain))]
 
     def _mixes_forests(self) -> bool:
