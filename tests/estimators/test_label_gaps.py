@@ -116,3 +116,29 @@ def test_a_warm_start_keeps_its_labels():
         crf.fit(X, Y)
     assert crf.classes_.tolist() == [0, 255]
     assert set(flat(crf.predict(X))) <= {0, 255}
+
+
+LOCAL = [("grid", "pseudo"), ("grid", "ccl"), ("graph", "scclass"), ("chain", "pseudo"), ("chain", "cquad")]
+
+
+@pytest.mark.parametrize(("kind", "loss"), LOCAL)
+def test_losses_of_neighbours_count_the_labels_that_they_cannot_use(kind, loss):
+    """On a checkerboard of labels nothing was learned, and it was called converged."""
+    make, (X, Y) = KINDS[kind]
+    if kind == "graph":  # paths, whose nodes are in two parts
+        X = [(x, [(i, i + 1) for i in range(len(x) - 1)]) for x, _ in X]
+    odd = [np.indices(np.shape(y)).sum(axis=0) % 2 == 1 for y in Y]
+    hidden = [np.where(o, -1, y) for o, y in zip(odd, Y, strict=True)]
+    with pytest.raises(ig.InputError, match=r"Y: expected observed neighbours of labels, for loss '\w+', got none of"):
+        make(loss=loss).fit(X, hidden if kind != "grid" else np.array(hidden))
+    hidden[0] = Y[0]
+    with pytest.warns(
+        UserWarning, match=r"loss '\w+' leaves out \d+ of \d+ labels, whose neighbours were not observed"
+    ):
+        make(loss=loss, max_iter=1, tol=100.0).fit(X, hidden if kind != "grid" else np.array(hidden))
+
+
+def test_a_local_model_counts_them_likewise():
+    X, Y = KINDS["memm"][1]
+    with pytest.warns(UserWarning, match=r"'local' leaves out \d+ of \d+ labels.*ChainCRF uses all"):
+        ig.MEMM().fit(X, [np.where(np.arange(5) % 2 == 1, -1, y) for y in Y])

@@ -50,6 +50,7 @@ from isinglass.learning.training.checks import (
     example_weights,
     renamed,
     require_room,
+    require_terms,
     share_right,
     validation_pair,
     variable_weights,
@@ -223,6 +224,9 @@ class CRF(JointPredictions):
             warn_of_one_label(labels, lambda: self._read(some, self._decoding())[0], self._labels, 3)
 
     def _announcements(self, problems: list[Any]) -> list[str]:
+        for one in problems:
+            scopes = [group.scopes for group in one.data.model.graph.groups if group.arity > 1]
+            require_terms(one.chosen.loss, one.data.labels, scopes, 4)
         last = problems[-1]
         self.iterations_, self.tape_ = last.chosen.iterations, last.tape()
         lines = [

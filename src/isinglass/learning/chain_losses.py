@@ -8,7 +8,7 @@ label given its neighbours or only the one before it, need no inference.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar
@@ -114,6 +114,13 @@ class LocalLikelihood(Loss):
         "left out",
         given="before",
     )
+
+    def used(self, labels: IntArray, scopes: Sequence[IntArray]) -> Mask:
+        """Leave out labels after one that was not observed."""
+        found = labels >= 0
+        for before, after in (scope.T for scope in scopes):
+            found[after[labels[before] < 0]] = False
+        return found
 
     def evaluate(self, problem: LossProblem, differentiate: Differentiate) -> Evaluation:
         """Refuse graphs: a label has no label before it there."""

@@ -27,7 +27,7 @@ from isinglass.losses.observed import checked_labels, checked_weights, chosen, t
 from isinglass.losses.rules import Rule, error_rule, log_rule, quadratic_rule
 from isinglass.losses.univariate import REMEDY
 from isinglass.segments import sum_at
-from isinglass.typing import Array, IntArray
+from isinglass.typing import Array, IntArray, Mask
 
 
 class CliqueLoss(ScoringLoss):
@@ -40,6 +40,15 @@ class CliqueLoss(ScoringLoss):
         graph, name = result.potentials.graph, result.info.algorithm
         total, bars = _summed(self.terms, result.factors.groups, graph, labels, weights, name)
         return LossValue(total, np.zeros_like(total), np.zeros_like(result.variables.flat), bars)
+
+    def used(self, labels: IntArray, scopes: Sequence[IntArray]) -> Mask:
+        """Leave out labels all of whose factors have others that were not observed."""
+        found = labels >= 0
+        for scope in scopes:
+            found[scope] = False
+        for scope in scopes:
+            found[scope[(labels[scope] >= 0).all(axis=1)]] = True
+        return found
 
     def cost_tables(self, graph: FactorGraph, labels: ArrayLike, weights: ArrayLike | None = None) -> CostTables:
         """Return the weight of each observed factor of arity two or more for all entries but that of its labels."""

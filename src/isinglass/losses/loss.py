@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, get_args
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass.decoding.decoder import Decoder
@@ -30,7 +31,7 @@ from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference.result import Info, Result
 from isinglass.potentials import Potentials
 from isinglass.registry import Registry, choose, require_declared
-from isinglass.typing import Array, FloatArray, IntArray
+from isinglass.typing import Array, FloatArray, IntArray, Mask
 
 Uses = Literal["beliefs", "log_z", "potentials"]
 """What a loss is a function of."""
@@ -234,6 +235,10 @@ class Loss(ABC):
     def decides_by(self) -> Decoder | None:
         """The decoder of predictions where none is chosen, of losses that fit it alone and no beliefs; else None."""
         return None
+
+    def used(self, labels: IntArray, scopes: Sequence[IntArray]) -> Mask:
+        """Tell which observed labels (-1: not observed) have a term, given the scopes of several variables."""
+        return np.asarray(labels >= 0)
 
     def remark(self, decoder: Decoder) -> str | None:
         """Return what `fit` should say about the loss in a system that decides by a decoder; None: nothing."""

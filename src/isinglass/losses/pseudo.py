@@ -12,6 +12,7 @@ certain.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -57,6 +58,13 @@ class Pseudolikelihood(RemovedOptions, Loss):
         note="needs no inference; over observed variables with observed neighbours; poor where the model is wrong",
         given="neighbours",
     )
+
+    def used(self, labels: IntArray, scopes: Sequence[IntArray]) -> Mask:
+        """Leave out labels with a neighbour that was not observed."""
+        found = labels >= 0
+        for scope in scopes:
+            found[scope[(labels[scope] < 0).any(axis=1)]] = False
+        return found
 
     def evaluate(self, problem: LossProblem, differentiate: Differentiate) -> Evaluation:
         """Return the loss; nothing is inferred."""

@@ -6,6 +6,8 @@ import warnings
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+import numpy as np
+
 from isinglass.errors import warn_of_convergence
 from isinglass.estimators.parameters import (
     Callback,
@@ -29,8 +31,10 @@ from isinglass.estimators.sequence.training import (
     with_share,
     with_validation,
 )
+from isinglass.learning.training.checks import require_terms
 from isinglass.learning.training.choices import Choices
 from isinglass.learning.training.stages import ENDS_ALL, Trained
+from isinglass.models.chain.model import ends_of
 
 SHOWN = 500  # sequences of the training data that are looked at after a fit
 
@@ -104,6 +108,12 @@ class LogLinearSequence(SequenceEstimator):
 
     def _choices(self) -> Choices:
         return chain_choices(self)
+
+    def _announcements(self, problems: list[Any]) -> list[str]:
+        for one in problems:
+            before = np.delete(np.arange(one.data.offsets[-1]), ends_of(one.data.offsets)[1])
+            require_terms(one.chosen.loss, one.labels, [np.stack([before, before + 1], axis=1)], 4)
+        return super()._announcements(problems)
 
     def _problem(self, chosen: Choices, X: Any, Y: Any, sample_weight: Any, validation: Any) -> ChainProblem:
         again = bool(self.warm_start) and hasattr(self, "theta_")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 
 from isinglass.errors import InputError, require
 from isinglass.learning.optimizers import Optimizer
+from isinglass.losses import Loss
 from isinglass.runtime.memory import available_memory, require_memory
 from isinglass.typing import Array, FloatArray, IntArray
 from isinglass.validation import array_of, bytes_text, items, real_numbers, to_integers
@@ -96,6 +98,21 @@ def refuse_hidden(labels: IntArray, optimizer: Optimizer[Any]) -> None:
     if optimizer.convex and not optimizer.latent and (labels < 0).any():
         got, remedy = f"{int((labels < 0).sum())} that are not (-1)", "use 'cccp' with a hinge ('margin'), or 'lbfgs'"
         raise InputError("Y", f"labels that are all observed, for optimizer {optimizer.name!r}", got, remedy)
+
+
+def require_terms(loss: Loss, labels: IntArray, scopes: Sequence[IntArray], stacklevel: int) -> None:
+    """Refuse labels none of which a loss can use, as their neighbours were not observed; warn if half are left out."""
+    if not scopes or (labels >= 0).all():
+        return
+    known = int((labels >= 0).sum())
+    lost = known - int(loss.used(labels, scopes).sum())
+    able = "ChainCRF" if loss.facts.given == "before" else "loss='ucl' or 'cl'"
+    if lost == known:
+        expected, got = f"observed neighbours of labels, for loss {loss.name!r}", f"none of {known} labels with such"
+        raise InputError("Y", expected, got, f"use {able}")
+    if 2 * lost >= known:
+        text = f"loss {loss.name!r} leaves out {lost} of {known} labels, whose neighbours were not observed"
+        warnings.warn(f"{text}; {able} uses all", UserWarning, stacklevel=stacklevel + 1)
 
 
 @contextmanager
