@@ -141,6 +141,18 @@ def test_running_text_is_no_column_of_tokens(tmp_path, command, monkeypatch, sep
     assert command("predict", model, tmp_path / "unknown.txt").code == 0
 
 
+def test_running_text_is_no_token_of_several_columns(tmp_path, command, monkeypatch):
+    """With as many words as a token has columns it was tagged as one token."""
+    (tmp_path / "train.txt").write_text("Anna NNP I-NP B-PER\nlives VBZ I-VP O\nhere RB I-ADVP O\n\n" * 3)
+    (tmp_path / "r.toml").write_text('estimator = "chain"\n')
+    model = tmp_path / "m.isg"
+    assert command("fit", tmp_path / "r.toml", tmp_path / "train.txt", "--model", model, "--quiet").code == 0
+    for text, fine in (("I live here\n", False), ("I live in York\n", False), ("Bob NNP I-NP\n", True)):
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(text.encode())))
+        code, out, err = command("predict", model, "-")
+        assert (code, bool(out), "one token a line" in err) == ((0, True, False) if fine else (2, False, True))
+
+
 def test_errors_name_standard_input(names, command, monkeypatch):
     class Stream:
         buffer = io.BytesIO(b"Anna a b c d\n")

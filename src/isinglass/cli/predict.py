@@ -10,6 +10,7 @@ from isinglass.cli.options import Commands, UsageError, add_command
 from isinglass.cli.report import check_writable, emit, json_text
 from isinglass.errors import InputError
 
+CLOSED = 200  # values of a column, at most, that are all the values it may have
 _SUMMARY = "label examples with a fitted model"
 _TEXT = """Label examples. For text, the lines are written with the label as one more column (with --marginals, and its
 probability as another). For .npz data, an .npz file with labels, and marginals if asked for; it needs --out.
@@ -69,8 +70,11 @@ def _check_tokens(crf: Any, recipe: Recipe, width: int, rows: Any) -> None:
     known = {label.rpartition("-")[2] for label in (*crf.classes_, "-1")}  # whatever the scheme
     columns = len(tokens[0]) if tokens else 0
     blank = columns == 1 and any(" " in row[0] for row in tokens)
-    blank = blank and not any(" " in attribute for attribute, _ in crf.state_features_)
+    blank = blank and not any(" " in attribute for attribute in crf.index_.names)
     strange = columns == width and not any(row[recipe["label"]].rpartition("-")[2] in known for row in tokens)
+    for c in {*range(1, width)} - {recipe["label"] % width}:  # words are new; of tags or shapes some are known
+        values = {name for name in crf.index_.names if name.startswith(f"c{c}0=")}
+        strange |= len(values) <= CLOSED and not any(f"c{c}0={row[c]}" in values for row in tokens)
     if tokens and (blank or strange):
         got = f"{' '.join(tokens[0])!a:.60}"
         raise InputError("DATA", "one token a line, as in training, and labels of the model or none", got)
