@@ -209,6 +209,17 @@ def test_a_label_that_is_far_too_large(make):
         make(n_states=10**5, loss="pseudo", iterations=None)()
 
 
+def test_exact_inference_that_does_not_fit_is_refused_by_one_example(monkeypatch):
+    """The search for an order went through all images, 82 seconds of it, before the first was refused."""
+    seen = []
+    genuine = ig.Exact.shortage
+    monkeypatch.setattr(ig.Exact, "shortage", lambda self, p: seen.append(p.graph.n_variables) or genuine(self, p))
+    wide, labels = np.zeros((3, 40, 40, 1)), np.indices((3, 40, 40)).sum(axis=0) % 2
+    with pytest.raises(ig.MemoryLimitError, match=r"does not fit .*, or use an approximate inference, such as 'bp'"):
+        ig.GridCRF("exact", loss="cl").fit(wide, labels)
+    assert seen == [40 * 40]
+
+
 def test_masked_labels_are_not_observed():
     hidden = np.arange(Y.size).reshape(Y.shape) % 5 == 2
     masked = grid().fit(X, np.ma.array(Y.astype(np.uint8), mask=hidden))

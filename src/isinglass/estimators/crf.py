@@ -289,6 +289,8 @@ class CRF(JointPredictions):
         require(len(known) > 1, "Y", "at least two labels", f"{known[0]!r} alone", remedy)
         chosen, n_states = chosen.for_labels(labels), len(known)
         require_room(n_states, n_states**2, 0, chosen.optimizer)
+        if chosen.loss.facts.uses != "potentials" and chosen.algorithm.facts.exact == "always":
+            self._require_room_for_inference(chosen.algorithm, examples, n_states)
         sample = None if sample_weight is None else example_weights(sample_weight, len(examples))
         weighed = named_weights(self.class_weight, known)
         classes = None if weighed is None else class_weights(weighed, labels, n_states)
@@ -302,6 +304,14 @@ class CRF(JointPredictions):
             raise InputError("validation", expected, "some", "compare scores of fits with other max_iter instead")
         held_out = None if validation is None else self._held_out(validation, data.model, known, classes)
         return GraphProblem(chosen.for_model(data.model), data, held_out, classes=known)
+
+    def _require_room_for_inference(self, algorithm: Algorithm, examples: Any, n_states: int) -> None:
+        """Refuse, by one example, the largest where sizes are known, exact inference that does not fit in memory."""
+        sizes = self._sizes(examples)
+        largest = 0 if sizes is None else int(sizes.argmax())
+        model = self._plain_model(examples[largest : largest + 1], n_states, None)
+        if lack := algorithm.shortage(model.potentials(np.zeros(model.size))):
+            raise MemoryLimitError(f"{lack}, or use an approximate inference, such as 'bp'")
 
     def _data(
         self, examples: Any, labels: IntArray, n_states: int, sample: FloatArray | None, classes: FloatArray | None

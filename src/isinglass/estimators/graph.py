@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -13,10 +14,14 @@ from isinglass.errors import InputError
 from isinglass.estimators.crf import CRF
 from isinglass.estimators.persistence import register
 from isinglass.learning.training.checks import listed_labels, renamed
+from isinglass.learning.training.choices import GraphChoices
+from isinglass.learning.training.problem import GraphProblem
 from isinglass.models import Model, graph_model
 from isinglass.models.checks import examples_of, matrix
 from isinglass.models.graphs import FORM
 from isinglass.typing import Array, IntArray
+
+APART = 20.0  # the ratio of sizes of edge features from which `fit` warns
 
 
 @register
@@ -63,6 +68,11 @@ class GraphCRF(CRF):
     edge_bias: bool = False
     symmetric: bool | Sequence[int] = False
 
+    def _problem(self, chosen: GraphChoices, X: Any, *data: Any) -> GraphProblem:
+        found = super()._problem(chosen, X, *data)
+        _compare_sizes([example[2] for example in X if len(example) == 3])
+        return found
+
     def _examples(self, X: Any) -> list[Any]:
         return examples_of(X, "X", f"tuples {FORM}")
 
@@ -84,6 +94,22 @@ class GraphCRF(CRF):
 
     def _shaped(self, X: Any, flat: Array, sizes: IntArray) -> list[Array]:
         return np.split(flat, np.cumsum(sizes)[:-1])
+
+
+def _compare_sizes(features: list[Any]) -> None:
+    """Warn of edge features of very different size, by the root mean squares of what is not zero; a constant has 1."""
+    if not features:
+        return
+    rows = sparse.vstack(
+        [sparse.csr_array(np.atleast_2d(part) if not sparse.issparse(part) else part) for part in features]
+    )
+    squares, counts = (np.asarray(part.sum(axis=0)).ravel() for part in (rows.multiply(rows), rows != 0))
+    sizes = np.sqrt(squares[counts > 0] / counts[counts > 0])
+    least = min(1.0, sizes.min(initial=1.0))
+    if sizes.max(initial=0.0) > APART * least:
+        text = f"edge features have very different sizes, from {least:.2g} to {sizes.max():.2g} (root mean squares)"
+        remedy = "a penalty and few iterations of inference suit features of size 1: divide each column by its size"
+        warnings.warn(f"{text}; {remedy}", UserWarning, stacklevel=7)
 
 
 def _nodes(example: Any, i: int) -> int:
