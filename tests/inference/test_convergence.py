@@ -187,6 +187,7 @@ def test_a_log_z_off_its_domain_is_said():
             r = ig.infer(p, "bp", **options)
         assert not r.info.converged
         assert r.info.bound is None
+        assert np.isnan(r.log_z)
         assert "grow without end" in r.info.note
 
 

@@ -93,17 +93,30 @@ def test_training_finds_maximum_likelihood_within_its_standard_errors():
     assert np.abs(np.mean(scores, axis=0)).max() < 4 / np.sqrt(20)
 
 
+@pytest.mark.long
 def test_the_reference_moves_along_with_strong_couplings():
     p = ig.models.Ising(ig.grid_graph(4, 4, 2)).potentials(coupling=0.35, field=0.1)
     X = ig.sample(p, 1000, random_state=0)
     options = {"graph": ig.models.Ising(p.graph), "X": X, "tied": True}
-    truth, mrf = fitted("ml", **options), fitted(ImportanceLikelihood(samples=2000), **options)
+    truth, mrf = fitted("ml", **options), fitted(ImportanceLikelihood(samples=24_000), **options)
     assert mrf.report_["resampled"] > 0
     assert mrf.converged_
     assert (np.abs(mrf.theta_ - truth.theta_) < 4 * mrf.report_["stderr"]).all()
     assert abs(mrf.report_["log_z"] - ig.infer(mrf.potentials_).log_z) < 0.3
     values = [epoch.value for epoch in mrf.history_]
     assert values[-1] < values[0]
+
+
+def test_more_error_from_sampling_than_from_the_data_is_no_convergence():
+    """A Sherrington-Kirkpatrick model, with fewer draws than data."""
+    graph, rng = ig.complete_graph(10, 2), np.random.default_rng(0)
+    p = ig.models.Ising(graph).potentials(coupling=0.5 * rng.normal(size=45) / np.sqrt(10))
+    options = {"graph": ig.models.Ising(graph), "X": ig.sample(p, 2000, random_state=0)}
+    with pytest.warns(ConvergenceWarning, match="sampling leaves .* times the statistical error .*; raise samples"):
+        mrf = fitted(ImportanceLikelihood(samples=500), **options)
+    assert not mrf.converged_
+    assert np.sqrt(np.mean(mrf.report_["stderr"] ** 2)) > 1 / np.sqrt(2000)
+    assert fitted(ImportanceLikelihood(samples=8000), **options).converged_
 
 
 def test_few_evaluations_where_the_data_are_unlike_all_samples(monkeypatch):

@@ -392,6 +392,7 @@ class MRF(Statistics):
         self._samples_ = problem.samples
         self._set(problem.model, objective.zeros)
         self.report_ = objective.report(self.theta_)
+        self.converged_ = self.converged_ and bool(self.report_.get("reliable", True))
 
     def _set(self, model: Model, zeros: tuple[Mask, ...] | None) -> None:
         self.model_, self.zeros_, self.graph_ = model, zeros, model.graph

@@ -108,4 +108,4 @@ class AnnealedImportance(Weighted):
                 if progress is not None:
                     progress(self.name, t / self.temperatures)
                 GibbsSampler(path.at(b[t])).advance(chains, self.sweeps, threads)
-        return WeightedStates(chains.states, log_w), LogZ.mean(log_w), {"log_weights": log_w}
+        return WeightedStates(chains, log_w), LogZ.mean(log_w), {"log_weights": log_w}

@@ -2,7 +2,13 @@
 
     Z = E_q[ f(x) / q(x) ]
 
-q comes from the beliefs of an approximate inference (`isinglass.inference.importance.reference`).
+q comes from the beliefs of an approximate inference (`isinglass.inference.importance.reference`). Those of a product,
+such as mean field, are too narrow where variables are coupled. Then q is a defensive mixture (Hesterberg 1995) with the
+uniform distribution u on what hard zeros leave, from which `FLAT` of the samples are drawn:
+
+    q(x)  =  (1 - FLAT) b(x) + FLAT u(x)
+
+So weights are bounded by f(x) / (FLAT u(x)), and no mode of a small model is lost.
 """
 
 from __future__ import annotations
@@ -16,10 +22,12 @@ from isinglass.inference.algorithm import Facts, Progress, register, streams
 from isinglass.inference.importance.path import Path
 from isinglass.inference.importance.reference import Reference, Start
 from isinglass.inference.importance.weighted import LogZ, Weighted, WeightedStates, revive
-from isinglass.inference.sampling.chains import Chains
+from isinglass.inference.sampling.chains import Chains, States
 from isinglass.potentials import Potentials
-from isinglass.typing import Array
+from isinglass.typing import Array, FloatArray
 from isinglass.validation import RandomState, generator, whole_number
+
+FLAT = 0.2
 
 
 @register
@@ -33,7 +41,8 @@ class ImportanceSampling(Weighted):
         The number of samples.
     proposal : str or Algorithm
         The proposal distribution: an approximate inference ("bp", "mf", "trw", ...), whose beliefs on a spanning forest
-        are used; "tree": the model restricted to the factors of a spanning forest; or "uniform".
+        are used; "tree": the model restricted to the factors of a spanning forest; or "uniform". Where the proposal is
+        a product ("mf"), a fifth of the samples is drawn uniformly.
     random_state : int, Generator or None
         The seed; None: a random seed.
 
@@ -80,8 +89,25 @@ class ImportanceSampling(Weighted):
     def weigh(self, potentials: Potentials, progress: Progress | None) -> tuple[WeightedStates, LogZ, dict[str, Array]]:
         """Draw from the proposal."""
         rng = generator(self.random_state)
-        path = Path.of(potentials, Reference.of(potentials, self.proposal))
-        chains = Chains.at(potentials, path.reference.draw(self.samples, streams(potentials, rng)), rng)
-        log_w = path.log_ratio(chains.states) + path.reference.log_z[:, None]
+        first = Path.of(potentials, Reference.of(potentials, self.proposal))
+        product = self.proposal != "uniform" and _couples(potentials) and not _couples(first.reference.potentials)
+        flat = round(FLAT * self.samples) if product else 0
+        paths = [(self.samples - flat, first)]
+        if flat:
+            paths.append((flat, Path.of(potentials, Reference.of(potentials, "uniform"))))
+        draws = [path.reference.draw(n, streams(potentials, rng)) for n, path in paths]
+        chains = Chains.at(potentials, np.concatenate(draws), rng)
+
+        def log_weights(states: States) -> FloatArray:
+            each = [
+                path.log_ratio(states) + path.reference.log_z[:, None] - np.log(n / self.samples) for n, path in paths
+            ]
+            return np.asarray(-np.logaddexp.reduce(np.negative(each), axis=0))
+
+        log_w = log_weights(chains.states)
         revive(potentials, chains, np.asarray(log_w == -np.inf), 0)
-        return WeightedStates(chains.states, log_w), LogZ.mean(log_w), {"log_weights": log_w}
+        return WeightedStates(chains, log_w, log_weights), LogZ.mean(log_w), {"log_weights": log_w}
+
+
+def _couples(potentials: Potentials) -> bool:
+    return any(len(group) and group.arity > 1 for group in potentials.graph.groups)

@@ -9,36 +9,52 @@ So log Z = log Z_q + log mean w. With n weights:
     standard error of log mean w:      sd(w) / (sqrt(n) mean(w))             (delta method)
     effective size:                    (sum_c w_c)² / sum_c w_c²
 
-A belief is the weighted average of conditional probabilities, with the standard error
+A belief is the weighted average of conditional probabilities h, with the standard error
 
     ( sum_c v_c² (h(x_c) - mean)² )^(1/2),        v_c = w_c / sum w
 
-A run counts as converged if, in every component, the effective size of the weights is at least `LEAST_SIZE`. That is a
-diagnostic, no proof: what no assignment has visited remains undetected.
+Weights say nothing of what no x_c has visited: those of a proposal that has lost a mode are all alike. So short chains
+from dispersed starts look at the model from another side, with assignments y_1, ..., y_m. If their weights can be
+computed (importance sampling), r_j = w(y_j) Z_q / Z estimate errors by means over p instead of q, as
+E_q[w²] = E_p[w] Z / Z_q:
+
+    variance of log mean w:             (mean r - 1) / n
+    variance of a belief:               mean of r_j (h(y_j) - belief)², over n
+    effective size:                     n exp( - mean log r ),      as exp KL(p, q) draws are needed, and enough
+                                                                    (Chatterjee and Diaconis 2018)
+
+The worse of both sides counts. What no draw has seen may be as large as the largest share of a draw: of w_c / sum w and
+r_j / n. Standard errors s include it, as (s² + share²)^(1/2) (`isinglass.inference.sampling.estimate.with_unseen`).
+
+A run counts as converged if, in every component, the effective size is at least `LEAST_SIZE`, the standard error of
+log Z at most `MOST_ERROR`, and the chains find nothing that the beliefs have overlooked. That is a diagnostic, no
+proof: what neither has visited remains undetected.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from isinglass.errors import InputError
-from isinglass.graph.layout import belief_components, belief_entries, first_beliefs, first_states
+from isinglass.graph.layout import belief_components, first_beliefs, first_states
 from isinglass.inference.algorithm import Algorithm, Cost, Progress, Taping, streams
 from isinglass.inference.result import FactorBeliefs, Info, Result, VariableBeliefs
 from isinglass.inference.sampling.algorithm import NO_PROOF
 from isinglass.inference.sampling.chains import Chains, States, state_type
-from isinglass.inference.sampling.estimate import trace_parts
+from isinglass.inference.sampling.estimate import OTHERS, conditionals_of, overlooked, settled, with_unseen
 from isinglass.inference.sampling.gibbs import GibbsSampler
 from isinglass.inference.sampling.starts import dispersed_states
 from isinglass.potentials import Potentials
 from isinglass.typing import Array, FloatArray, Mask
 from isinglass.validation import bytes_text
 
-LEAST_SIZE = 50.0
+LEAST_SIZE, MOST_ERROR = 50.0, 0.5
+LARGEST = 600.0  # logarithm of a ratio, beyond which it overflows
 
 
 class LogMean(NamedTuple):
@@ -84,10 +100,14 @@ def normalised(log_weights: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class WeightedStates:
-    """States (variables, chains) with the logarithms of their weights (components, chains), log Z_q included."""
+    """Chains of states (variables, chains) with log-weights (components, chains), log Z_q included.
 
-    states: States
+    `log_weights_of` computes those of other states, if that is possible.
+    """
+
+    chains: Chains
     log_weights: FloatArray
+    log_weights_of: Callable[[States], FloatArray] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,16 +117,31 @@ class LogZ:
     value: FloatArray
     stderr: FloatArray
     ess: FloatArray
+    share: FloatArray  # of the largest weight
 
     @classmethod
     def mean(cls, log_weights: FloatArray) -> LogZ:
         """Average the weights (components, chains)."""
-        return cls(*np.array([log_mean(row) for row in log_weights]).reshape(-1, 3).T)
+        value, stderr, ess = np.array([log_mean(row) for row in log_weights]).reshape(-1, 3).T
+        return cls(value, stderr, ess, normalised(log_weights).max(axis=1))
+
+    def seen_by(self, log_ratios: FloatArray, n: int) -> LogZ:
+        """Return the worse of these errors and sizes, of `n` draws, and of those by log r (components, others)."""
+        excess = np.exp(np.minimum(log_ratios, LARGEST)).mean(axis=1) - 1.0
+        size = n * np.exp(-np.clip(log_ratios.mean(axis=1), 0.0, LARGEST))
+        stderr = np.sqrt(np.maximum(excess, 0.0) / n)
+        share = np.exp(np.minimum(log_ratios, LARGEST).max(axis=1)) / n
+        worse = np.maximum([self.stderr, self.share], [stderr, share])
+        return LogZ(self.value, worse[0], np.minimum(self.ess, size), worse[1])
+
+    def with_unseen(self) -> LogZ:
+        """Return it with standard errors that include the largest share of a draw."""
+        return LogZ(self.value, np.hypot(self.stderr, self.share), self.ess, self.share)
 
     @property
     def reliable(self) -> Mask:
         """Tell in which components nothing speaks against the weights."""
-        return np.asarray(self.ess >= LEAST_SIZE)
+        return np.asarray((self.ess >= LEAST_SIZE) & (self.stderr <= MOST_ERROR))
 
     @property
     def total_stderr(self) -> float:
@@ -150,30 +185,45 @@ class Weighted(Algorithm):
         if potentials.dtype.kind == "c":
             raise InputError("potentials", "real log tables", "complex ones", "samplers have no derivatives")
         found, log_z, details = self.weigh(potentials, progress)
-        variables, factors = weighted_beliefs(potentials, found)
+        sampler, graph = GibbsSampler(potentials), potentials.graph
+        component = np.concatenate(belief_components(graph))
+        others = settled(sampler, found.chains) if graph.n_components else found.chains.states[:, :0]
+        beliefs, errors = weighted_beliefs(sampler, found.chains.states, normalised(found.log_weights))
+        if found.log_weights_of is not None and graph.n_components:
+            with np.errstate(invalid="ignore"):
+                log_r = np.nan_to_num(found.log_weights_of(others) - log_z.value[:, None], nan=LARGEST)
+            log_z, ratios = log_z.seen_by(log_r, self.lanes), np.exp(np.minimum(log_r, LARGEST))
+            errors = np.maximum(errors, _errors_of(sampler, others, ratios, beliefs, self.lanes))
+        log_z, size = log_z.with_unseen(), 1 / np.minimum(log_z.share, 1.0)[component]
+        errors, split = with_unseen(potentials, beliefs, errors, self.lanes, size), int(first_states(graph)[-1])
+        missed = overlooked(sampler, others, beliefs, size)
         details |= {
-            "stderr_variables": variables[1],
-            "stderr_factors": factors[1],
+            "stderr_variables": errors[:split],
+            "stderr_factors": errors[split:],
             "stderr_log_z": log_z.stderr,
             "ess_weights": log_z.ess,
+            "overlooked": missed.astype(np.float64),
         }
-        good = log_z.reliable
+        good = log_z.reliable & ~missed
         share = float(good.mean()) if len(good) else 1.0
-        residual = float(np.max(np.concatenate([variables[1], factors[1]]), initial=0.0))
+        residual = float(np.max(errors, initial=0.0))
         stderr, converged = log_z.total_stderr, bool(good.all())
         note = NO_PROOF if converged else ""
         info = Info(
             self.name, converged, self.steps, residual, None, 0.0, share, note=note, stderr=stderr, details=details
         )
-        graph = potentials.graph
-        beliefs = VariableBeliefs(graph, variables[0]), FactorBeliefs(graph, factors[0])
-        return Result(potentials, log_z.value, *beliefs, info)
+        both = VariableBeliefs(graph, beliefs[:split]), FactorBeliefs(graph, beliefs[split:])
+        return Result(potentials, log_z.value, *both, info)
 
     def remedy(self, info: Info) -> str:
         """Say what is wrong with the weights."""
-        ess = float(np.min(info.details["ess_weights"], initial=np.inf))
-        needed = f"needed: {LEAST_SIZE:.0f}"
-        return f"the weights are degenerate: effective size {ess:.1f} of {self.lanes} ({needed}); {self.more}"
+        ess, stderr = np.min(info.details["ess_weights"], initial=np.inf), np.max(info.details["stderr_log_z"])
+        if ess < LEAST_SIZE or stderr > MOST_ERROR:
+            size = f"effective size {ess:.1f} of {self.lanes} (needed: {LEAST_SIZE:.0f})"
+            return (
+                f"the weights are degenerate: {size}, standard error {stderr:.2g} (at most {MOST_ERROR}); {self.more}"
+            )
+        return f"{OTHERS} short chains met states that have hardly any weight: a mode may be missing; {self.more}"
 
     @property
     @abstractmethod
@@ -191,18 +241,25 @@ def revive(potentials: Potentials, chains: Chains, dead: Mask, seed: int) -> Non
         chains.states[members, c] = possible[members]
 
 
-def weighted_beliefs(potentials: Potentials, found: WeightedStates) -> tuple[FloatArray, FloatArray]:
-    """Return the beliefs of variables and factors with their standard errors, each (2, entries)."""
-    graph, weights = potentials.graph, normalised(found.log_weights)
-    variables, factors = np.zeros((2, int(first_states(graph)[-1]))), np.zeros((2, belief_entries(graph)))
-    of_state, of_entry = belief_components(graph)
-    for part in trace_parts(GibbsSampler(potentials), found.states[None]):
-        variables[:, part.states] = _averages(part.of_variables[:, :, 0], weights[of_state[part.states]])
-        factors[:, part.entries] = _averages(part.of_factors[:, :, 0], weights[of_entry[part.entries]])
+def weighted_beliefs(sampler: GibbsSampler, states: States, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the beliefs of variables and then factors, and their standard errors; weights sum to one."""
+    graph, component = sampler.graph, np.concatenate(belief_components(sampler.graph))
+    found = np.zeros((2, len(component)))
+    for entries, values in conditionals_of(sampler, states):
+        found[:, entries] = _averages(values, weights[component[entries]])
     for group in graph.groups:
         if group.arity == 0:  # a constant
-            factors[0, first_beliefs(graph)[group.factors]] = 1.0
-    return variables, factors
+            found[0, int(first_states(graph)[-1]) + first_beliefs(graph)[group.factors]] = 1.0
+    return found[0], found[1]
+
+
+def _errors_of(sampler: GibbsSampler, states: States, ratios: FloatArray, beliefs: FloatArray, n: int) -> FloatArray:
+    """Return the standard errors of beliefs of `n` draws, from other states and their ratios (components, others)."""
+    component, found = np.concatenate(belief_components(sampler.graph)), np.zeros(len(beliefs))
+    for entries, values in conditionals_of(sampler, states):
+        squares = (values - beliefs[entries, None]) ** 2
+        found[entries] = np.einsum("ec,ec->e", squares, ratios[component[entries]]) / (n * states.shape[1])
+    return np.sqrt(found)
 
 
 def _averages(values: FloatArray, weights: FloatArray) -> FloatArray:

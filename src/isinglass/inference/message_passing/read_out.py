@@ -120,7 +120,7 @@ class ReadOut:
         return smallest_entry * (least / top) ** widths_of(self.graph).slots > CLEAR
 
     def _mark_runaways(self, among: Mask, outcome: Outcome) -> None:
-        """Find components whose log Z no beliefs could give: they diverged, or every assignment is impossible.
+        """Make log Z NaN where no beliefs could give it: messages diverged, or every assignment is impossible.
 
         Hard zeros in loops can let logarithms of messages grow without bound, until they are infinite or NaN.
         """
@@ -129,7 +129,7 @@ class ReadOut:
         off = among & ~(np.isfinite(log_z) & (log_z >= low) & (log_z <= high))
         if not np.isfinite(log_z[off]).all():
             support_of(self.potentials)  # raises if every assignment is proved to be impossible
-            outcome.log_z_so_far[off & ~np.isfinite(log_z)] = np.nan
+        outcome.log_z_so_far[off] = np.nan
         outcome.converged[off], outcome.residual[off] = False, np.maximum(outcome.residual[off], self.plan.tol)
         outcome.off_domain |= off
 

@@ -2,8 +2,10 @@
 
 A run has converged if, for every belief of variables and factors, R-hat is below `R_HAT` and the effective sample size
 is at least `ESS`, from at least `CHAINS` chains; and if it is proved that the chains can reach every possible
-assignment (`isinglass.inference.sampling.diagnostics`). That is a diagnostic, no proof: modes that no chain has visited
-remain undetected.
+assignment (`isinglass.inference.sampling.diagnostics`). R-hat sees only modes in which some chain starts. So what looks
+converged is compared with many short chains from other starts (as by Margossian et al. 2024), which settle in more
+modes: they must find nothing that the run has overlooked (`isinglass.inference.sampling.estimate.overlooked`). That is
+a diagnostic, no proof: modes that no chain has visited remain undetected.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Tapi
 from isinglass.inference.result import FactorBeliefs, Info, Result, VariableBeliefs
 from isinglass.inference.sampling.chains import Chains, state_type
 from isinglass.inference.sampling.diagnostics import Diagnostics, ergodic_components, split_r_hat
-from isinglass.inference.sampling.estimate import AT_ONCE, Estimate, estimate
+from isinglass.inference.sampling.estimate import AT_ONCE, OTHERS, Estimate, estimate, overlooked, settled
 from isinglass.inference.sampling.means import Recorder, RunningMeans, batches_of, rows_of
 from isinglass.inference.sampling.sampler import Sampler
 from isinglass.inference.sampling.traces import Traces
@@ -109,7 +111,7 @@ class MonteCarlo(Algorithm):
         traces = self._continued(sampler, before, progress)
         assert traces.means is not None
         found = estimate(sampler, traces.draws, traces.means)
-        info = self._info(potentials, traces, found, self.report(sampler))
+        info = self._info(sampler, traces, found)
         graph = potentials.graph
         return Result(
             potentials,
@@ -175,6 +177,11 @@ class MonteCarlo(Algorithm):
             return SEPARATED
         if info.details["chains"] < CHAINS:
             return f"{CHAINS} chains are needed for a verdict, better 8"
+        if np.any(info.details["overlooked"]):
+            return (
+                f"{OTHERS} short chains from other starts met states that these {info.details['chains']:.0f} hardly "
+                "visited, so they may have missed a mode; raise chains and sweeps, or use a sampler that mixes better"
+            )
         return (
             f"R-hat is {info.r_hat:.3g} (needed: below {R_HAT}) and the effective sample size {info.ess:.0f} (needed: "
             f"{ESS}); raise sweeps, go on with init=, or use a sampler that mixes better"
@@ -224,15 +231,17 @@ class MonteCarlo(Algorithm):
         """Return further diagnostics of a sampler, by name, after a run."""
         return {}
 
-    def _info(
-        self, potentials: Potentials, traces: Traces, found: Estimate, more: Mapping[str, float | FloatArray]
-    ) -> Info:
+    def _info(self, sampler: Sampler, traces: Traces, found: Estimate) -> Info:
         """Report on the diagnostics of all beliefs."""
-        graph = potentials.graph
-        proved = self.proved(potentials)
+        potentials, graph = sampler.potentials, sampler.graph
+        proved, more = self.proved(potentials), self.report(sampler)
         good = proved & (traces.draws.shape[2] >= CHAINS)
         for component, of in zip(belief_components(graph), (found.of_variables, found.of_factors), strict=True):
             good &= np.bincount(component[~passed(of)], minlength=graph.n_components) == 0
+        missed = np.zeros(graph.n_components, bool)
+        if good.all() and graph.n_components:
+            others = settled(sampler, traces.chains, jobs_of(self.n_jobs))
+            missed = overlooked(sampler, others, np.r_[found.variables, found.factors], found.independent)
         errors = np.concatenate([found.of_variables.stderr, found.of_factors.stderr])
         details: dict[str, float | FloatArray] = {
             "stderr_variables": found.of_variables.stderr,
@@ -243,8 +252,10 @@ class MonteCarlo(Algorithm):
             "ess_factors": found.of_factors.ess,
             "chains": float(traces.draws.shape[2]),
             "ergodic": proved.astype(np.float64),
+            "overlooked": missed.astype(np.float64),
             **more,
         }
+        good &= ~missed
         share = float(good.mean()) if len(good) else 1.0
         residual = float(np.max(errors, initial=0.0))
         converged = bool(good.all())

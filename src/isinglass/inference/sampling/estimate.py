@@ -6,9 +6,15 @@ as good as a mean over some of them, so these effective sizes are conservative.
 
 Traces of conditional probabilities are computed from the samples for some variables at a time, to save memory.
 
-A state that was drawn less than once, or always, says little about its probability, however small the standard error of
-the mean is. That error is then at least 1 / n, with the smallest effective size n of a belief in the component, unless
-hard zeros or evidence decide.
+Batches know nothing of what they have not seen. Independent draws of a state would have the standard error of its
+belief b, if there were b (1 - b) / error^2 of them. Let n be the smallest such number in the component: so many
+independent assignments were seen, at most. A state of a probability below 1 / n may be missing, whatever the batches
+say (without an event in n draws it has at most 3 / n, at 95 %: Hanley and Lippman-Hand 1983). So
+
+    standard error  =  ( error of the batches^2 + 1 / n^2 )^(1/2)
+
+unless hard zeros or evidence decide, or if all neighbours of the variable are decided and the state was neither always
+drawn nor never.
 """
 
 from __future__ import annotations
@@ -22,7 +28,7 @@ import numpy as np
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.incidences import Unsigned
 from isinglass.graph.layout import belief_components, belief_entries, first_beliefs, first_states
-from isinglass.inference.sampling.chains import States
+from isinglass.inference.sampling.chains import Chains, States
 from isinglass.inference.sampling.diagnostics import Diagnostics, diagnose
 from isinglass.inference.sampling.means import RunningMeans, rows_of
 from isinglass.inference.sampling.sampler import Sampler
@@ -32,6 +38,7 @@ from isinglass.segments import ranges, starts
 from isinglass.typing import FloatArray, IntArray, Mask
 
 AT_ONCE = 2**22  # numbers of a trace in memory
+OTHERS, SETTLING = 128, 16  # further chains that estimates are compared with, and their sweeps
 
 
 class Owned(NamedTuple):
@@ -51,6 +58,7 @@ class Estimate:
     factors: FloatArray
     of_variables: Diagnostics
     of_factors: Diagnostics
+    independent: FloatArray  # n of the component of each entry, of variables and then of factors
 
 
 def estimate(sampler: Sampler, draws: States, found: RunningMeans) -> Estimate:
@@ -68,24 +76,80 @@ def estimate(sampler: Sampler, draws: States, found: RunningMeans) -> Estimate:
     means, errors = found.means, found.errors
     means[rows.certain], errors[rows.certain] = 1.0, 0.0
     beliefs, error = np.concatenate([means[:states], means[rows.of_factors]]), errors[np.r_[:states, rows.of_factors]]
-    sizes = np.concatenate([variables[1], factors[1]])
-    rare = _undecided(sampler.potentials) & (np.minimum(beliefs, 1 - beliefs) * found.chains * found.sweeps < 1)
-    component, least = np.concatenate(belief_components(graph)), np.full(graph.n_components, np.inf)
-    np.minimum.at(least, component, sizes)
-    error[rare] = np.maximum(error[rare], 1 / np.maximum(least[component[rare]], 1.0))
+    draws_used, component = float(found.chains * found.sweeps), np.concatenate(belief_components(graph))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        alike = beliefs * (1 - beliefs) / error**2
+    size = np.full(graph.n_components, draws_used)
+    np.minimum.at(size, component, np.where((alike > 0) & undecided_entries(sampler.potentials)[0], alike, np.inf))
+    independent = np.maximum(size, 1.0)[component]
+    error = with_unseen(sampler.potentials, beliefs, error, draws_used, independent)
     of_variables = Diagnostics(variables[0], variables[1], error[:states])
     return Estimate(
-        beliefs[:states], beliefs[states:], of_variables, Diagnostics(factors[0], factors[1], error[states:])
+        beliefs[:states],
+        beliefs[states:],
+        of_variables,
+        Diagnostics(factors[0], factors[1], error[states:]),
+        independent,
     )
 
 
-def _undecided(potentials: Potentials) -> Mask:
-    """Tell which entries of the beliefs of variables and factors neither hard zeros nor evidence decide."""
+def conditionals_of(sampler: Sampler, states: States) -> Iterator[tuple[IntArray, FloatArray]]:
+    """Yield entries of the beliefs of variables and then factors, with their conditional probabilities in chains."""
+    split = int(first_states(sampler.graph)[-1])
+    for part in trace_parts(sampler, states[None]):
+        yield part.states, part.of_variables[:, :, 0]
+        yield split + part.entries, part.of_factors[:, :, 0]
+
+
+def settled(sampler: Sampler, chains: Chains, threads: int = 1) -> States:
+    """Return the states of `OTHERS` chains after `SETTLING` sweeps from dispersed starts, seeded by other chains."""
+    seed = int(chains.keys.ravel()[0] >> np.uint64(1))
+    others = Chains.start(sampler.potentials, OTHERS * sampler.replicas, seed)
+    sampler.advance(others, SETTLING, threads)
+    return np.ascontiguousarray(others.states[:, :OTHERS])
+
+
+def overlooked(sampler: Sampler, states: States, beliefs: FloatArray, independent: FloatArray) -> Mask:
+    """Tell in which components other chains (variables, chains) meet what the beliefs hardly have.
+
+    `beliefs` are those of variables and factors, and `independent` is n for each. The sum over C other chains of the
+    conditional probabilities of an entry is about a Poisson number; its mean is at most m = C (belief + 1 / n), if the
+    beliefs are right. More than m + 4 m^(1/2) + 1/2 is too much.
+    """
+    graph, met = sampler.graph, np.zeros(len(beliefs))
+    for entries, values in conditionals_of(sampler, states):
+        met[entries] = values.sum(axis=1)
+    most = states.shape[1] * (beliefs + 1 / independent)
+    more = met > most + 4 * np.sqrt(most) + 0.5
+    return np.bincount(np.concatenate(belief_components(graph))[more], minlength=graph.n_components) > 0
+
+
+def with_unseen(
+    potentials: Potentials, beliefs: FloatArray, errors: FloatArray, draws: float, independent: FloatArray
+) -> FloatArray:
+    """Return standard errors that count states of a probability below 1 / n, which no draw may have seen.
+
+    All arrays are those of variables and factors; `independent` is n for each.
+    """
+    undecided, coupled = undecided_entries(potentials)
+    unsure = undecided & (coupled | (np.minimum(beliefs, 1 - beliefs) * draws < 1))
+    return np.where(unsure, np.hypot(errors, 1 / independent), errors)
+
+
+def undecided_entries(potentials: Potentials) -> tuple[Mask, Mask]:
+    """Tell which entries of beliefs neither hard zeros nor evidence decide, and which belong to coupled variables."""
     graph, support = potentials.graph, support_of(potentials)
     possible = np.concatenate([support.states, support.entries])
     sizes = np.concatenate([graph.cards, *(np.full(len(group), group.table_size) for group in graph.groups)])
     owner = np.repeat(np.arange(len(sizes)), sizes)
-    return np.asarray(possible & (np.bincount(owner, possible, len(sizes))[owner] > 1))
+    several = np.bincount(owner, possible, len(sizes)) > 1
+    free, coupled = several[: graph.n_variables], np.zeros(graph.n_variables, bool)
+    for group in graph.groups:
+        coupled[group.scopes[free[group.scopes].sum(axis=1) > 1]] = True
+    coupled &= free
+    undecided = np.asarray(possible & several[owner])
+    mine = np.concatenate([coupled, *(coupled[group.scopes].any(axis=1) for group in graph.groups)])
+    return undecided, undecided & mine[owner]
 
 
 class TracePart(NamedTuple):

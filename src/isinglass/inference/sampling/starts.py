@@ -5,8 +5,8 @@ lowest state of each variable and the second with the highest. The others are in
 and the next at its mirror image, in which the j-th lowest state becomes the j-th highest.
 
 Otherwise a possible assignment must be searched for. If it is cheap, exact inference draws uniformly from all possible
-assignments. Otherwise max-product decodes the model with random unary tables, several times. If no assignment is found,
-an error is raised.
+assignments. Otherwise max-product decodes the model with random unary tables, several times, for at most `SEARCHES`
+starts. If no assignment is found, an error is raised.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from isinglass.typing import FloatArray, IntArray, Mask
 
 CHEAP = 2e6  # entries that exact inference may take for a start
 TRIES = 20  # of max-product
+SEARCHES = 8  # for different starts; further chains share them
 
 
 def dispersed_states(potentials: Potentials, n: int, random: list[np.random.Generator]) -> IntArray:
@@ -84,8 +85,8 @@ def _searched_states(potentials: Potentials, n: int, rng: np.random.Generator) -
     uniform = Potentials._build(graph, flat, potentials.table_ids, potentials.evidence)
     if Exact().cost(uniform).bytes <= 8 * CHEAP:
         return Exact().sample(uniform, n, rng)
-    found: IntArray = np.array([_decoded(uniform, rng) for _ in range(n)])
-    return found
+    found: IntArray = np.array([_decoded(uniform, rng) for _ in range(min(n, SEARCHES))])
+    return found[np.arange(n) % SEARCHES]
 
 
 def _decoded(potentials: Potentials, rng: np.random.Generator) -> IntArray:

@@ -61,7 +61,7 @@ class Traces:
         groups: dict[str, dict[str, IntArray]] = {"posterior": {"states": self.states}}
         coords = {"variable": np.array(self.names)} if self.names is not None else {}
         about = {"coords": coords, "dims": {"states": ["variable"]}}
-        if hasattr(arviz, "InferenceData"):
+        if arviz.__version__.startswith("0."):
             return arviz.from_dict(**groups, **about)
         return arviz.from_dict(groups, **about)
 

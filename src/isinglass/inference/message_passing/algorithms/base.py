@@ -47,8 +47,8 @@ from isinglass.validation import bytes_text, flag, jobs_of, number, whole_number
 SCHEDULES = ("auto", "flooding", "tree", "grid", "sequential", "residual")
 
 RUNAWAY = (
-    "log_z is not that of any beliefs: logarithms of messages grow without end, which hard zeros in loops can cause; "
-    'use "exact", "convex" or "trw", or soften the zeros'
+    "log_z is nan, because what the messages give is not that of any beliefs: their logarithms grow without end, which "
+    'hard zeros in loops can cause; use "exact", "convex" or "trw", or soften the zeros'
 )
 SADDLE = (
     "it never left its uniform start, which is a fixed point but not a stable one (a symmetric model); "

@@ -13,6 +13,9 @@ f whose reference is near. The distance to the maximum of the likelihood is an e
 and normalised weights v_k, its covariance is about (Geyer 1994)
 
     H^-1 A H^-1,      H = Hessian of f / W,      A = sum_k v_k² (phi(x_k) - E[phi]) (phi(x_k) - E[phi])'
+
+The statistical error of the data has the covariance H^-1 / W. If sampling leaves more than that, the fit says so, and
+does not count as converged.
 """
 
 from __future__ import annotations
@@ -82,7 +85,7 @@ class ImportanceObjective(MarkovObjective):
         """Draw for new parameters."""
         potentials = self.potentials(theta)
         found, _, _ = self.sampling.weigh(potentials, None)
-        states, log_w = np.ascontiguousarray(found.states.T.astype(np.int64)), found.log_weights[0]
+        states, log_w = found.chains.assignments, found.log_weights[0]
         offset = log_w - np.asarray(potentials.log_score(states), np.float64)
         return _Reference(0, np.array(theta), states, offset, log_mean(log_w).ess, resampled)
 
@@ -166,19 +169,26 @@ class ImportanceObjective(MarkovObjective):
         """Return log Z, the effective size of the weights, and standard errors of the parameters."""
         reference = self._now or self.reference(theta)
         found, weights = self.weigh(reference, theta)
+        errors, ratio = self._errors(reference, weights)
+        complaint = ""
         if found.ess < LEAST_SIZE:
-            warn_of_convergence(
-                f"importance: the effective size of the weights is {found.ess:.1f} of {len(weights)} (needed: "
-                f"{LEAST_SIZE:.0f}), so log Z is unknown; raise samples, or use method='sml'",
-                stacklevel=3,
-            )
-        errors = self._errors(reference, weights)
-        return {"log_z": found.value, "ess": found.ess, "resampled": self.iterations, "stderr": errors}
+            size = f"{found.ess:.1f} of {len(weights)} (needed: {LEAST_SIZE:.0f})"
+            complaint = f"the effective size of the weights is {size}, so log Z is unknown; raise samples"
+        elif ratio > 1:
+            more = f"raise samples, about to {len(weights) * ratio**2:.2g}"
+            complaint = f"sampling leaves {ratio:.2g} times the statistical error in the parameters; {more}"
+        if complaint:
+            warn_of_convergence(f"importance: {complaint}, or use method='sml'", stacklevel=3)
+        known = {"log_z": found.value, "ess": found.ess, "resampled": self.iterations}
+        return {**known, "stderr": errors, "reliable": not complaint}
 
-    def _errors(self, reference: _Reference, weights: FloatArray) -> FloatArray | None:
-        """Return the standard errors of sampling of all parameters; None where that would take too long."""
+    def _errors(self, reference: _Reference, weights: FloatArray) -> tuple[FloatArray | None, float]:
+        """Return the standard errors of sampling of all parameters, and their size in those of the data, H^-1 / W.
+
+        Where the former would take too long, they are None; A = H / effective size gives the latter.
+        """
         if len(weights) * self.size > FEATURES:
-            return None
+            return None, float(np.sqrt(self.weight * (weights**2).sum()))
         zeros = self.potentials(np.zeros(self.size))
         flat = Potentials._build(zeros.graph, [np.zeros_like(t) for t in zeros.groups], zeros.table_ids, {})
         rows = (counted(flat, Samples(x[None], np.ones(1))) for x in reference.states)
@@ -188,7 +198,8 @@ class ImportanceObjective(MarkovObjective):
         with one_blas_thread():
             inverse = np.linalg.pinv(heavy.T @ centred + 2 * np.diag(penalty), rcond=1e-10, hermitian=True)
             spread = inverse @ (heavy.T @ heavy) @ inverse
-        return np.asarray(np.sqrt(np.maximum(np.diagonal(spread), 0.0)))
+        sampling, statistical = np.maximum(np.diagonal(spread), 0.0), np.diagonal(inverse).sum() / self.weight
+        return np.sqrt(sampling), float(np.sqrt(sampling.sum() / statistical)) if statistical > 0 else 0.0
 
     @cached_property
     def seen(self) -> Groups:
@@ -202,11 +213,12 @@ class ImportanceLikelihood(RemovedOptions, Method):
     """Maximum likelihood with log Z by importance sampling: ``"importance"``.
 
     `report_` of the estimator then has "log_z"; the effective size of the weights, "ess"; how often new draws were
-    made, "resampled"; and the standard errors "stderr" that sampling leaves in the parameters.
+    made, "resampled"; and the standard errors "stderr" that sampling leaves in the parameters. Where these are larger
+    than the statistical errors of the data, or log Z is unknown, "reliable" is False, and `converged_`, too.
 
     Parameters
     ----------
-    samples : int, default=1000
+    samples : int, default=4000
         Draws for a reference.
     random_state : int, default=0
 
@@ -222,7 +234,7 @@ class ImportanceLikelihood(RemovedOptions, Method):
     (True, True, True)
     """
 
-    samples: int = 1000
+    samples: int = 4000
     random_state: int = 0
 
     name: ClassVar[str] = "importance"
