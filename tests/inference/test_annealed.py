@@ -124,6 +124,41 @@ def test_degenerate_weights_are_told():
     assert abs(ig.infer(q, "ais", start="tree", random_state=0).log_z - np.log(6)) < 1e-12
 
 
+@pytest.mark.parametrize("proposal", ["bp", "mf"])
+def test_a_proposal_in_one_of_two_modes_is_noticed(proposal):
+    """Its weights are all alike, and log Z is off by 100 of their standard errors."""
+    p = ig.models.Ising(ig.grid_graph(3, 4, 2)).potentials(coupling=2.0, field=0.01)
+    with pytest.warns(ig.ConvergenceWarning, match="the weights are degenerate"):
+        r = ig.infer(p, "importance", proposal=proposal, random_state=0)
+    assert not r.info.converged
+    assert abs(r.log_z - ig.infer(p).log_z) < 4 * r.info.stderr
+
+
+@pytest.mark.parametrize(
+    "options", [{"algorithm": "ais", "start": "mf"}, {"algorithm": "importance", "proposal": "mf"}]
+)
+def test_equal_weights_leave_an_error_of_one_draw(options):
+    """Mean field of two modes, of which one has 1 %: what no draw has seen may be as much as one of them."""
+    p = ig.models.Ising(ig.complete_graph(6, 2)).potentials(coupling=4.0, field=0.4)
+    truth = ig.infer(p)
+    for seed in range(5):
+        with no_convergence_warnings():
+            r = ig.infer(p, random_state=seed, **options)
+        draws = len(r.info.details["log_weights"][0])
+        assert r.info.stderr >= 1 / draws
+        assert abs(r.log_z - truth.log_z) < 4 * r.info.stderr or not r.info.converged
+        assert (np.asarray(r.info.details["stderr_variables"]) >= 1 / draws).all()
+
+
+def test_mean_field_is_a_product_beside_uniform_draws():
+    path = Reference.of(MODELS["ring"], "mf")
+    assert not any(len(group) and group.arity > 1 for group in path.potentials.graph.groups)
+    p = ig.models.Ising(ig.complete_graph(6, 2)).potentials(coupling=0.8)
+    r = ig.infer(p, "importance", proposal="mf", random_state=0)
+    assert r.info.converged
+    assert abs(r.log_z - ig.infer(p).log_z) < 4 * r.info.stderr < 1
+
+
 def test_small_sets_of_weights():
     found = LogZ.mean(np.log(np.random.default_rng(0).pareto(3.0, (2, 4000))))
     assert found.reliable.all()

@@ -7,6 +7,8 @@ import pytest
 
 import isinglass as ig
 from isinglass.inference.sampling.diagnostics import diagnose, ergodic_components
+from isinglass.inference.sampling.estimate import overlooked
+from isinglass.inference.sampling.gibbs import GibbsSampler
 
 
 def autoregressive(quantities, chains, draws, a, seed=0):
@@ -144,6 +146,34 @@ def test_states_that_were_never_or_always_drawn():
     assert (stderr[0] <= 1 / 400).all()
     assert not stderr[1:].any()
     assert np.asarray(r.info.details["stderr_factors"]).max() <= 1 / 400
+
+
+@pytest.mark.long
+def test_no_claim_where_a_mode_was_missed():
+    """Six spins with couplings of -4 and 4: Gibbs sampling never leaves a mode, and R-hat sees those of the starts."""
+    rng, graph = np.random.default_rng(0), ig.FactorGraph([2] * 6, [*((i,) for i in range(6)), *_ring(6)])
+    for seed in range(30):
+        p = ig.models.Ising(graph).potentials(coupling=rng.choice([-4.0, 4.0], 6), field=rng.normal(size=6))
+        with ig.errors.no_convergence_warnings():
+            r = ig.infer(p, "gibbs", random_state=seed)
+        gap = np.abs(r.variables.flat - ig.infer(p).variables.flat) - 1e-9
+        margin = 4 * np.asarray(r.info.details["stderr_variables"]) + 4 / np.asarray(r.info.details["ess"])
+        assert not r.info.converged or (gap <= margin).all(), seed
+
+
+def _ring(n):
+    return [(i, (i + 1) % n) for i in range(n)]
+
+
+def test_what_the_short_chains_find_is_said():
+    tables = [[0.0, 0.0], [0.0, 0.0], [[0.0, -np.inf], [-9.0, 0.1]]]
+    p = ig.Potentials(ig.FactorGraph([2, 2], [(0,), (1,), (0, 1)]), tables)
+    sampler = GibbsSampler(p)
+    states = np.array([[0, 1], [0, 1]], np.uint8).repeat(64, axis=1)
+    beliefs, n = np.array([1.0, 0, 1, 0, 1, 0, 1, 0, 1, 0, 0, 0]), np.full(12, 1e4)
+    assert overlooked(sampler, states, beliefs, n).tolist() == [True]
+    assert overlooked(sampler, states[:, :64], beliefs, n).tolist() == [False]
+    assert overlooked(sampler, states, beliefs, np.full(12, 1.0)).tolist() == [False]  # a single draw says nothing
 
 
 def test_converged_is_no_proof_and_says_so():

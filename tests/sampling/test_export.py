@@ -56,6 +56,19 @@ def test_the_diagnostics_of_arviz_are_ours():
         assert ((ratio > 0.6) & (ratio < 1.6)).all()
 
 
+@QUIET
+@pytest.mark.parametrize("a", [0.5, 0.9, 0.98])
+def test_effective_sizes_of_long_autocorrelations_are_those_of_arviz(a):
+    """Of the mean, and of an indicator of the upper tail: both sizes, less than one for each batch, are about equal."""
+    arviz = pytest.importorskip("arviz", reason="ArviZ is not installed", exc_type=ImportError)
+    x = np.random.default_rng(0).normal(size=(20, 4, 8000))
+    for t in range(1, x.shape[2]):
+        x[..., t] = a * x[..., t - 1] + np.sqrt(1 - a * a) * x[..., t]
+    for trace in (x, (x > 1.645).astype(float)):
+        its = [arviz.ess(one, method="mean") for one in trace]
+        assert 0.85 < np.median(diagnose(trace).ess / its) < 1.15
+
+
 def test_the_interface_of_version_1(monkeypatch):
     """From version 1 on `from_dict` takes groups by name, and there is no `InferenceData`."""
     newer = ModuleType("arviz")

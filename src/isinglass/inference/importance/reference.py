@@ -127,8 +127,8 @@ def _belief_tree(potentials: Potentials, support: Support, algorithm: Algorithm)
             continue
         each = starts(np.full(len(group), group.table_size))
         of_factors = share[graph.factor_component[group.factors]]
+        information[group.factors] = _information(np.asarray(beliefs))
         joint = _mixed(np.asarray(beliefs).ravel(), allowed, each, of_factors).reshape(beliefs.shape)
-        information[group.factors] = _information(joint)
         table = _log(joint)
         for slot, card in enumerate(group.shape):
             places = first[group.scopes[:, slot]][:, None] + np.arange(card)
