@@ -54,7 +54,7 @@ from isinglass.typing import Array, FloatArray, Mask
 from isinglass.validation import bytes_text
 
 LEAST_SIZE, MOST_ERROR = 50.0, 0.5
-LARGEST = 600.0  # logarithm of a ratio, beyond which it overflows
+LARGEST = 300.0  # logarithm of a ratio, beyond which it overflows
 
 
 class LogMean(NamedTuple):
