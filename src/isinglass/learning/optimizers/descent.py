@@ -40,8 +40,8 @@ from isinglass.typing import FloatArray, Mask
 from isinglass.validation import number, whole_number
 
 NO_STEP = (
-    "the line search found no better point: the function has kinks (use 'bcfw' or 'cutting-plane' for hinge losses), "
-    "tol is below rounding, or the gradient is wrong; raise tol"
+    "the line search found no better point: the function has kinks (use 'bcfw' or 'cutting-plane' for hinge losses) or "
+    "jumps, tol is below rounding, or the gradient is wrong; raise tol"
 )
 ROUNDING = 256 * float(np.finfo(float).eps)  # a loss may be a difference of larger numbers, such as log Z and a score
 SMALL, ROUNDS = 1e-3, 20  # of parameters that may grow: their least size beside the largest, and how often to choose

@@ -74,8 +74,10 @@ def approximate_inference(problem: TrainingProblem) -> str | None:
     if not hasattr(chosen, "algorithm"):
         return None
     infers = chosen.method.facts.log_z if hasattr(chosen, "method") else chosen.loss.facts.uses != "potentials"
-    facts, fixed = chosen.algorithm.facts, chosen.algorithm.iterations is not None
-    return chosen.algorithm.name if infers and facts.iterative and facts.exact != "always" and not fixed else None
+    data: Any = getattr(problem, "data", problem)
+    exact = {"always": True, "never": False, "forests": data.model.graph.is_forest}[chosen.algorithm.facts.exact]
+    open_end = chosen.algorithm.facts.iterative and chosen.algorithm.iterations is None
+    return chosen.algorithm.name if infers and open_end and not exact else None
 
 
 def warning_of(found: OptimResult, where: str = "training", remedy: str = "raise max_iter or tol") -> str | None:
