@@ -14,6 +14,7 @@ from isinglass.gradients import rule
 from isinglass.inference.algorithm import make as make_algorithm
 from isinglass.io import read_arrays, write_arrays
 from isinglass.learning.markov import METHODS, Samples, Task, make_method
+from isinglass.learning.markov.priors import GroupLaplace
 from isinglass.learning.optimizers import OwlQn
 from isinglass.models import CliqueTerm, IndicatorTerm, Model, table_model
 from isinglass.testing import random_potentials
@@ -382,6 +383,16 @@ def test_an_option_changes_the_fit_or_is_refused(method):
 def test_what_would_not_be_looked_at_is_refused(options, fit, words):
     with pytest.raises(ig.InputError, match=words):
         ig.MRF(**{"graph": ig.chain_graph(2, 2), **options}).fit([[0, 1], [1, 1]], **fit)
+
+
+@pytest.mark.parametrize("method", ["ml", "pseudo", "ipf", "group"])
+def test_tolerances_are_relative_to_small_weights(method):
+    found = []
+    for weight in (1.0, 1e-6):
+        options = {"prior": GroupLaplace(1 / weight)} if method == "group" else {"method": method}
+        mrf = ig.MRF(RING, **options, max_iter=2000).fit(data(RING, 60), sample_weight=np.full(60, weight))
+        found.append(ig.infer(mrf.potentials_).factors.flat)
+    assert_allclose(found[1], found[0], atol=1e-4)
 
 
 def test_masked_values_are_missing():

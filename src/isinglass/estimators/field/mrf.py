@@ -19,7 +19,14 @@ from isinglass.estimators.field.conditional import (
 from isinglass.estimators.field.problem import MarkovChoices, MarkovProblem, is_exact, used_terms
 from isinglass.estimators.field.saved import graph_arrays, names_contents, saved_categories, saved_graph, saved_zeros
 from isinglass.estimators.field.statistics import Statistics
-from isinglass.estimators.field.steps import for_groups, is_default, optimizer_for, refuse_unused, unpenalised
+from isinglass.estimators.field.steps import (
+    for_groups,
+    for_weight,
+    is_default,
+    optimizer_for,
+    refuse_unused,
+    unpenalised,
+)
 from isinglass.estimators.parameters import (
     Callback,
     Checkpoint,
@@ -46,7 +53,7 @@ from isinglass.learning.markov.likelihood.maximum import random_start
 from isinglass.learning.markov.objective import with_zeros
 from isinglass.learning.markov.priors import Penalties, Prior, make_prior
 from isinglass.learning.markov.statistics.support import MOST_CELLS, MOST_COLUMNS, existence
-from isinglass.learning.optimizers import OwlQn, make_optimizer
+from isinglass.learning.optimizers import OwlQn
 from isinglass.learning.optimizers.base import OptimResult
 from isinglass.learning.training.checks import example_weights, positive_weights, refuse_spins, renamed
 from isinglass.learning.training.choices import Choices, GraphChoices, l2_of, training_choices
@@ -101,7 +108,8 @@ class MRF(Statistics):
         and one coupling for all.
     tol, max_iter
         The tolerance and the maximal number of iterations of an optimizer given by name, or of the updates of a method.
-        For these, `tol` bounds the norm of the difference between the expectations under samples and model. "lbfgs"
+        For these, `tol` bounds the norm of the difference between the expectations under samples and model. Where the
+        weights of all samples sum to less than one, tolerances of other optimizers are multiplied by their sum. "lbfgs"
         also stops when the objective hardly decreases (`ftol`, which a `tol` below 1e-4 lowers, too).
     loss : str or Loss, optional
         With ``fit(X, outputs=mask)``: the loss of the predicted outputs given the inputs, summed over samples. Any loss
@@ -320,11 +328,9 @@ class MRF(Statistics):
             samples, self.categories_, self.impossible_ = *self._samples(model, X, sample_weight), None
         else:
             samples, self.categories_, self.impossible_ = self._counted(model, X, sample_weight, counts)
-        if chosen.method.facts.update:  # its tolerance is that of expectations over one sample
-            scaled = make_optimizer(chosen.optimizer, scale=float(samples.weights.sum()))
-            chosen = replace(chosen, optimizer=scaled)
         if chosen.groups:
             chosen = replace(chosen, optimizer=for_groups(model, chosen.groups, self.tol, self.max_iter))
+        chosen = replace(chosen, optimizer=for_weight(self, chosen.optimizer, float(samples.weights.sum())))
         problem = MarkovProblem(chosen, self._forbidding(model), samples)
         chosen.method.check(problem.task())
         problem = self._with_existence(problem, model)

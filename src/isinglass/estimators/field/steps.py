@@ -13,6 +13,7 @@ from isinglass.gradients import rule
 from isinglass.learning.markov import Method
 from isinglass.learning.markov.priors import Penalties, parameter_groups
 from isinglass.learning.optimizers import FixedPoint, Optimizer, Proximal, Sgd, make_optimizer
+from isinglass.learning.optimizers.descent import Descent
 from isinglass.learning.optimizers.stochastic.minibatch import MiniBatch
 from isinglass.learning.training.choices import AUTOMATIC
 from isinglass.models import Model
@@ -63,6 +64,15 @@ def optimizer_for(mrf: Any, method: Method, given: Optimizer[Any], penalties: Pe
 def for_groups(model: Model, scale: float, tol: float, max_iter: int) -> Proximal:
     """Return what minimises with a penalty on the tables of a model."""
     return Proximal(tol=tol, max_iter=max_iter, groups=parameter_groups(model), scale=scale)
+
+
+def for_weight(mrf: Any, optimizer: Optimizer[Any], total: float) -> Optimizer[Any]:
+    """Return an optimizer whose tolerances suit a sum over samples of this total weight."""
+    if isinstance(optimizer, FixedPoint):  # the tolerance is that of expectations over one sample
+        return replace(optimizer, scale=total)
+    if total < 1 and isinstance(optimizer, Descent) and isinstance(mrf.optimizer, str):
+        return replace(optimizer, tol=optimizer.tol * total, ftol=optimizer.ftol * total)
+    return optimizer
 
 
 def is_default(mrf: Any) -> bool:
