@@ -395,6 +395,26 @@ def test_tolerances_are_relative_to_small_weights(method):
     assert_allclose(found[1], found[0], atol=1e-4)
 
 
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore::isinglass.ConvergenceWarning")
+@pytest.mark.parametrize(
+    "options",
+    [*({"method": name} for name in ("pseudo", "composite", "piecewise", "mpf")), {"inference": "bp"}, {"loss": "cl"}],
+)
+def test_other_methods_say_that_parameters_grow_where_a_pair_of_states_is_never_seen(options):
+    """Where each cell is seen there is a maximum; for any tolerance."""
+    graph = ig.FactorGraph([3, 2, 2, 3], [(0,), (1,), (0, 1), (1, 2), (2, 3), (3, 0)])
+    cells, fit = np.array(list(np.ndindex(3, 2, 2, 3))), {"outputs": [True, False, True, False]}
+    for seed in range(4 if "inference" in options else 20):
+        rng = np.random.default_rng(seed)
+        weights, tol = rng.integers(1, 9, len(cells)).astype(float), 10.0 ** -(2 + 2 * (seed % 4))
+        for exists in (True, False):
+            weights[(cells[:, 0] == rng.integers(3)) & (cells[:, 1] == 0)] *= exists
+            mrf = ig.MRF(graph, **options, max_iter=3000, tol=tol)
+            mrf.fit(cells, sample_weight=weights, **(fit if "loss" in options else {}))
+            assert mrf.converged_ == exists == ("parameters still grow" not in mrf.message_), (seed, mrf.message_)
+
+
 def test_masked_values_are_missing():
     rng = np.random.default_rng(0)
     X = rng.integers(0, RING.cards, (50, 4))

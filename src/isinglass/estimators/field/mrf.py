@@ -354,10 +354,11 @@ class MRF(Statistics):
             zeros = problem.objective().unseen()  # type: ignore[attr-defined]
             shown = with_zeros(problem.model.potentials(np.zeros(problem.size)), zeros)
             lost = lost[np.isfinite(shown.log_score(lost))]
-        if not len(lost) or not chosen.method.facts.constants:
-            return problem
-        self.impossible_ = lost if self.impossible_ is None else np.concatenate([self.impossible_, lost])
-        return MarkovProblem(problem.chosen, self._forbidding(model), samples)
+        if len(lost) and chosen.method.facts.constants:
+            self.impossible_ = lost if self.impossible_ is None else np.concatenate([self.impossible_, lost])
+            problem = MarkovProblem(problem.chosen, self._forbidding(model), samples)
+        problem.objective().has_minimum = self._existence.decided
+        return problem
 
     def _judged(self, found: OptimResult) -> OptimResult:
         """Say that the likelihood has no maximum, or that this was not decided."""

@@ -71,8 +71,11 @@ class MarkovObjective(ABC):
         For each group, which entries of its tables are hard zeros.
     infos : list of Info
         Of the inferences of the last evaluation.
+    has_minimum : bool
+        Whether it is known to have a minimum, so that no parameters grow without end.
     """
 
+    has_minimum = False
     zeros: tuple[Mask, ...] | None = None
 
     def __init__(self, task: Task) -> None:

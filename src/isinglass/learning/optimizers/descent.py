@@ -46,7 +46,7 @@ NO_STEP = (
 ROUNDING = 256 * float(np.finfo(float).eps)  # a loss may be a difference of larger numbers, such as log Z and a score
 SMALL, ROUNDS = 1e-3, 20  # of parameters that may grow: their least size beside the largest, and how often to choose
 STEEP = 1e3  # the largest root of a relative curvature
-FLAT = 1e-9  # a relative difference of values that is none
+FLAT = 1e-12  # a relative difference of values that is none
 _LEAST_ROOT = 1e-5  # of ftol
 
 
@@ -161,7 +161,7 @@ class Descent(Optimizer[D], Generic[D]):
     def reported(self, f: Counted, found: OptimResult) -> OptimResult:
         """Return a result that is not converged where parameters grow without end."""
         assert isinstance(found.state, DescentState)
-        if not found.converged:
+        if not found.converged or getattr(f.f, "has_minimum", False):
             return found
         grow = np.flatnonzero(self.growing(f, found.state))  # type: ignore[arg-type]
         if not len(grow):
