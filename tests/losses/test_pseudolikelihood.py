@@ -53,6 +53,13 @@ def test_gradients(name):
         assert_allclose(mine, value(1e-20j).imag / 1e-20, rtol=1e-12, atol=1e-13)
         assert_allclose(mine, richardson(value), rtol=1e-8, atol=1e-9)
 
+        def slope(step, p=p, v=directions, y=labels, w=weights):
+            return along(LOSS.value_and_grad(moved(p, v, step), y, w)[1], v, p)
+
+        curvature = slope(1e-20j).imag / 1e-20
+        assert_allclose(curvature, richardson(slope), rtol=1e-8, atol=1e-8)
+        assert curvature != 0 or not mine
+
 
 def test_shared_tables_add_up():
     rng = np.random.default_rng(2)
