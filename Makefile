@@ -48,7 +48,7 @@ slow: $(VENV)/.installed
 	$(BIN)/python -m pytest -q -m slow
 
 docs: $(VENV)/.installed
-	@time NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@time $(BIN)/sphinx-build -q -W -b html -d site/doctrees docs site/html
 
 clean:
-	rm -rf $(VENV) site demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) site docs/gallery docs/reference/examples docs/reference/generated docs/*.png demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis

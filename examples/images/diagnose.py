@@ -1,7 +1,10 @@
-"""Why is it wrong? Diagnose a model
+"""
+Why is it wrong? Diagnose a model
+=================================
 
-A grid CRF makes far too many mistakes. `ig.diagnose` measures what each change would do: another inference, another
-decoder, more training, a larger model. We follow its advice, and check what it says of the rest.
+A grid CRF makes far too many mistakes. `ig.diagnose` measures what each change would
+do: another inference, another decoder, more training, a larger model. We follow its
+advice, and check what it says of the rest.
 """
 
 import matplotlib.pyplot as plt
@@ -10,10 +13,11 @@ import numpy as np
 import isinglass as ig
 
 # %%
-# ## Data, and a model with a fault
+# Data, and a model with a fault
+# ------------------------------
 #
-# Labels are patches on a grid of 4 x 4 points. There are two features, and the label decides whether they tend to have
-# the same sign: no single one of them tells it.
+# Labels are patches on a grid of 4 x 4 points. There are two features, and the label
+# decides whether they tend to have the same sign: no single one of them tells it.
 
 
 def patches(n, seed):
@@ -32,15 +36,18 @@ first = ig.GridCRF(bias=True, l2=3.0).fit(X, Y)
 print(f"wrong labels: {1 - first.score(X_test, Y_test):.1%}")
 
 # %%
-# ## Ask
+# Ask
+# ---
 #
-# Each line is a change and the share of wrong labels that it takes away, with its standard error over examples.
+# Each line is a change and the share of wrong labels that it takes away, with its
+# standard error over examples.
 found = ig.diagnose(first, X_test, Y_test)
 print(found)
 
 # %%
-# Products of features would take away most of the errors. Nothing else helps by more than twice its standard error: not
-# exact inference, nor more training, nor another decoder. So we add the product of our two features.
+# Products of features would take away most of the errors. Nothing else helps by more
+# than twice its standard error: not exact inference, nor more training, nor another
+# decoder. So we add the product of our two features.
 
 
 def with_product(X):
@@ -53,14 +60,20 @@ again = ig.diagnose(second, with_product(X_test), Y_test)
 print(again)
 
 # %%
-# ## Is the rest really noise?
+# Is the rest really noise?
+# -------------------------
 #
-# These data are made up, so we know the true model. On average, no decisions are better than its own.
+# These data are made up, so we know the true model. On average, no decisions are better
+# than its own.
 coupling = 0.4 * np.array([[1.0, -1.0], [-1.0, 1.0]])
 graph, wrong = ig.grid_graph(4, 4, 2), 0
 for x, y in zip(X_test, Y_test, strict=True):
     evidence = x[..., 0] * x[..., 1]
-    r = ig.infer(ig.Potentials.from_groups(graph, [evidence.reshape(16, 1) * [-1.0, 1.0], coupling[None]]))
+    r = ig.infer(
+        ig.Potentials.from_groups(
+            graph, [evidence.reshape(16, 1) * [-1.0, 1.0], coupling[None]]
+        )
+    )
     wrong += np.sum(np.asarray(r.variables).argmax(axis=1) != y.ravel())
 best = wrong / Y_test.size
 print(f"wrong labels: {again.error:.1%} by the model, {best:.1%} by the truth")
@@ -69,7 +82,9 @@ print(f"wrong labels: {again.error:.1%} by the model, {best:.1%} by the truth")
 # What is left is noise, as the last line of the diagnosis says.
 fig, ax = plt.subplots(figsize=(7, 2.4), layout="constrained")
 errors = {"first model": found.error, "with the product": again.error, "truth": best}
-bars = ax.barh(list(errors), list(errors.values()), color=["#b5483c", "#1f5fa8", "#8a8f98"])
+bars = ax.barh(
+    list(errors), list(errors.values()), color=["#b5483c", "#1f5fa8", "#8a8f98"]
+)
 ax.bar_label(bars, fmt="{:.1%}", padding=4)
 ax.invert_yaxis()
 ax.set(xlabel="share of wrong labels", xlim=(0, 0.6))

@@ -74,11 +74,11 @@ class Term(ABC):
 
     @abstractmethod
     def tables(self, weights: Array) -> Array:
-        """Return the tables (n_tables, *cards) for parameters of this term's `shape`, real or complex."""
+        """Return the tables ``(n_tables, *cards)`` for parameters of this term's `shape`, real or complex."""
 
     @abstractmethod
     def transpose(self, bars: Array) -> Array:
-        """Return derivatives by the parameters, given those by the tables (n_tables, *cards)."""
+        """Return derivatives by the parameters, given those by the tables ``(n_tables, *cards)``."""
 
     def reduced(self, weights: Array) -> Array:
         """Return the canonical parameters among all that give the same tables: by default the given ones."""
@@ -113,7 +113,7 @@ class Term(ABC):
 
     @property
     def tables_shape(self) -> tuple[int, ...]:
-        """The shape (n_tables, *cards) of all tables."""
+        """The shape ``(n_tables, *cards)`` of all tables."""
         return (self.n_tables, *self.cards)
 
     def __repr__(self) -> str:
@@ -220,7 +220,7 @@ class SharedTerm(Term):
     name : str
     cards : sequence of int
     n_tables : int, optional
-        Without it there is one, and the parameters have the shape `cards`; else (n_tables, *cards).
+        Without it there is one, and the parameters have the shape `cards`; else ``(n_tables, *cards)``.
     table_ids : int array (factors,), optional
 
     Examples
@@ -303,7 +303,7 @@ class CallableTerm(Term):
     cards : sequence of int
     n_tables : int
     function : callable
-        From parameters of that shape to tables (n_tables, *cards). For Hessian-vector products it must take complex
+        From parameters of that shape to tables ``(n_tables, *cards)``. For Hessian-vector products it must take complex
         parameters too.
     transpose : callable
         From derivatives by the tables to derivatives by the parameters, without a conjugate.

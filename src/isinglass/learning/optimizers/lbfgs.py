@@ -190,13 +190,14 @@ class SteepestDescent(Lbfgs):
 @register
 @dataclass(frozen=True, eq=False)
 class OwlQn(RemovedOptions, Lbfgs):
-    """L-BFGS for f(x) + Σ_i l1_i |x_i|.
+    """L-BFGS for ``f(x) + Σ_i l1_i |x_i|``.
 
     Parameters
     ----------
     tol, ftol, max_iter, memory
-        As for `Lbfgs`; the gradient is the subgradient of least norm. With ||x|| > max(1, |F|)^½ the gradient must be
-        smaller, ||⋄F(x)|| ≤ tol max(1, |F|) / ||x||: F - F* ≤ ||⋄F|| ||x - x*|| is then small beside F, if f is convex.
+        As for `Lbfgs`; the gradient is the subgradient of least norm. With ``||x|| > max(1, |F|)^½`` the gradient must
+        be smaller, ``||⋄F(x)|| ≤ tol max(1, |F|) / ||x||``: ``F - F* ≤ ||⋄F|| ||x - x*||`` is then small beside F, if f
+        is convex.
     sufficient : float
         c₁, the share of the expected decrease that a step must give.
     curvature : float

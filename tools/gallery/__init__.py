@@ -1,1 +1,0 @@
-"""The gallery: scripts in docs/gallery become executed pages with pictures, and notebooks."""
