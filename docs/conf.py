@@ -27,6 +27,7 @@ myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist"]
 myst_heading_anchors = 4
 codeautolink_global_preface = "import isinglass as ig"
 codeautolink_concat_default = True
+suppress_warnings = ["codeautolink.match_block"]  # docstrings with flags of doctest, which pages leave out
 
 # The reference: a page for each name.
 autosummary_context = {"shown": names.MEMBERS}
@@ -72,7 +73,7 @@ html_theme_options = {
     "logo": {"image_light": "_static/logo.svg", "image_dark": "_static/logo.svg", "text": "Isinglass"},
     "navbar_align": "left",
     "show_toc_level": 2,
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"gallery/**": []},  # code has the room
     "footer_start": ["copyright"],
     "footer_end": [],
     "pygments_light_style": "a11y-high-contrast-light",

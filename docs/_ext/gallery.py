@@ -102,12 +102,12 @@ def put_cards(app):
 
 
 def downloads_on_top(app, docname, source):
-    """Link the script and the notebook under the title of an example, not at its end."""
+    """Link the script and the notebook under the title of an example, not at its end; its code has links already."""
     text, mark, _ = source[0].partition(".. _sphx_glr_download_")
     if mark and docname.startswith("gallery/"):
         name = docname.rpartition("/")[2]
         links = f":download:`Script <{name}.py>` · :download:`Notebook <{name}.ipynb>`"
-        source[0] = re.sub(r"\n=+\n", rf"\g<0>\n{links}\n", NOTE.sub("", text), count=1)
+        source[0] = re.sub(r"\n=+\n", rf"\g<0>\n{links}\n\n.. autolink-skip:: file\n", NOTE.sub("", text), count=1)
 
 
 def draw_guides(app):

@@ -1,10 +1,10 @@
 """
-Names in tweets: search, explain, report
-========================================
+When it is hard: names in tweets
+================================
 
-A chain CRF finds names of people, places, companies and others. Its penalties are
-chosen by random search, its weights are explained, and its errors are counted span by
-span.
+Most names in the test were never met in training: a chain CRF finds few of them. How to
+search for penalties, explain the weights, count the errors span by span, and see
+whether the probabilities are right.
 """
 
 # sphinx_gallery_thumbnail_number = 2
