@@ -37,6 +37,9 @@ def members(cls):
 
 
 MEMBERS = {name: members(resolve(name)) for name in PUBLIC if inspect.isclass(resolve(name))}
+for path in Path(__file__).parents[1].glob("reference/generated/*.rst"):
+    if path.stem not in PUBLIC:  # a name that went
+        path.unlink()
 
 
 def add_defaults(app, what, name, obj, options, lines):
