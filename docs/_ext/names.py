@@ -44,11 +44,8 @@ for path in Path(__file__).parents[1].glob("reference/generated/*.rst"):
 
 def add_defaults(app, what, name, obj, options, lines):
     """Write the default of a parameter beside its type; numpydoc reads the docstring afterwards."""
-    try:
-        parameters = inspect.signature(obj).parameters
-    except (TypeError, ValueError):
-        return
     begin = next((k for k, line in enumerate(lines) if line.strip() == "Parameters"), len(lines)) + 2
+    parameters = inspect.signature(obj).parameters if begin < len(lines) else {}
     end = next((k for k in range(begin, len(lines)) if lines[k].startswith("---")), len(lines))
     for k in range(begin, end):
         found = GROUP.match(lines[k])
