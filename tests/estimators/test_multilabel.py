@@ -202,3 +202,10 @@ def test_an_exact_decoder(scenes) -> None:
 @pytest.mark.long
 def test_an_exact_margin(scenes) -> None:
     refuses(r"Margin\(solver='trws'\)", ig.GridCRF(loss="margin").fit, *scenes, error=ig.MemoryLimitError)
+
+
+def test_a_label_that_is_never_observed_is_named():
+    X, Y = label_sets(30)
+    Y[:, 2] = -1
+    with pytest.warns(UserWarning, match="label 2 is never observed, and nothing is learned of it; leave"):
+        ig.MultiLabelCRF(graph="none").fit(X, Y)

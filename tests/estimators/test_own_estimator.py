@@ -66,7 +66,10 @@ def test_files_of_what_is_not_registered(softmax, tmp_path, monkeypatch):
         ig.GraphCRF(iterations=2, max_iter=500, loss=loss).fit(X, Y).save(tmp_path / f"{k}.isg")
         with monkeypatch.context() as patch:
             patch.setattr(losses.LOSSES, "_entries", {n: v for n, v in losses.LOSSES.items() if n != "uquad"})
-            with pytest.raises(ig.FileFormatError, match=r"got 'uquad'; .*import the module that registers it"):
+            with pytest.raises(
+                ig.FileFormatError,
+                match="isg: expected a registered loss, got 'uquad'; import the module that registers it",
+            ):
                 load(tmp_path / f"{k}.isg")
 
 

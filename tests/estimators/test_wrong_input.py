@@ -220,6 +220,15 @@ def test_exact_inference_that_does_not_fit_is_refused_by_one_example(monkeypatch
     assert seen == [40 * 40]
 
 
+def test_edge_features_of_very_different_size_are_said():
+    rng = np.random.default_rng(0)
+    sized = [(*x, np.c_[np.ones(len(x[1])), rng.integers(0, 63, len(x[1]))]) for x in G]
+    with pytest.warns(UserWarning, match=r"edge features have very different sizes, from 1 to \d\d .*divide each"):
+        graph().fit(sized, L)
+    graph().fit([(*x[:2], x[2] / [1, 36]) for x in sized], L)
+    graph().fit([(*x[:2], np.eye(len(x[1]))[:, :2]) for x in sized], L)  # indicators have size 1, however rare
+
+
 def test_masked_labels_are_not_observed():
     hidden = np.arange(Y.size).reshape(Y.shape) % 5 == 2
     masked = grid().fit(X, np.ma.array(Y.astype(np.uint8), mask=hidden))

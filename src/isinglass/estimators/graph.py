@@ -100,16 +100,14 @@ def _compare_sizes(features: list[Any]) -> None:
     """Warn of edge features of very different size, by the root mean squares of what is not zero; a constant has 1."""
     if not features:
         return
-    rows = sparse.vstack(
-        [sparse.csr_array(np.atleast_2d(part) if not sparse.issparse(part) else part) for part in features]
-    )
+    rows = sparse.vstack([sparse.csr_array(part) for part in features])
     squares, counts = (np.asarray(part.sum(axis=0)).ravel() for part in (rows.multiply(rows), rows != 0))
     sizes = np.sqrt(squares[counts > 0] / counts[counts > 0])
     least = min(1.0, sizes.min(initial=1.0))
     if sizes.max(initial=0.0) > APART * least:
         text = f"edge features have very different sizes, from {least:.2g} to {sizes.max():.2g} (root mean squares)"
         remedy = "a penalty and few iterations of inference suit features of size 1: divide each column by its size"
-        warnings.warn(f"{text}; {remedy}", UserWarning, stacklevel=7)
+        warnings.warn(f"{text}; {remedy}", UserWarning, stacklevel=6)
 
 
 def _nodes(example: Any, i: int) -> int:

