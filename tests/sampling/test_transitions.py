@@ -5,7 +5,6 @@ import functools
 import numpy as np
 import pytest
 from scipy.stats import chi2
-from transition_oracle import Joint, composed, of_sampler
 
 import isinglass as ig
 from isinglass.inference.sampling.chains import Chains
@@ -13,6 +12,7 @@ from isinglass.inference.sampling.clusters import SwendsenWangSampler, WolffSamp
 from isinglass.inference.sampling.forests import TreeGibbsSampler
 from isinglass.inference.sampling.gibbs import GibbsSampler
 from isinglass.inference.sampling.tempering import TemperingSampler, tempered
+from transition_oracle import Joint, composed, of_sampler
 
 SAMPLERS = {
     "gibbs chromatic": GibbsSampler,
