@@ -14,7 +14,7 @@ from sphinx.ext.autodoc._dynamic import _signatures
 
 import isinglass
 
-project = "Isinglass"
+project = html_title = "Isinglass"
 author = copyright = "The Isinglass developers"
 version = release = isinglass.__version__
 extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "sphinx_gallery.gen_gallery", "myst_parser"]
@@ -63,7 +63,6 @@ sphinx_gallery_conf = {
 }
 
 html_theme = "pydata_sphinx_theme"
-html_title = "Isinglass"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_favicon = "_static/logo.svg"
@@ -73,7 +72,7 @@ html_theme_options = {
     "logo": {"image_light": "_static/logo.svg", "image_dark": "_static/logo.svg", "text": "Isinglass"},
     "navbar_align": "left",
     "show_toc_level": 2,
-    "secondary_sidebar_items": {"gallery/**": []},  # code has the room
+    "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": [],
     "pygments_light_style": "a11y-high-contrast-light",

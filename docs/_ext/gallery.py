@@ -55,7 +55,8 @@ def save(figure, path, dpi=DPI, bbox="tight", **_):
 
 def invert_greys(figure):
     """Make what is nearly grey light where it was dark, and the other way round; keep colours."""
-    for artist in figure.findobj():
+    on_images = {text for ax in figure.axes if ax.images for text in ax.texts}
+    for artist in {*figure.findobj()} - on_images:
         for name in ("color", "facecolor", "edgecolor", "markerfacecolor", "markeredgecolor"):
             with contextlib.suppress(TypeError, ValueError, AttributeError):  # no colour: "auto", or none to be set
                 getattr(artist, f"set_{name}")(inverted(getattr(artist, f"get_{name}")()))
@@ -107,7 +108,8 @@ def downloads_on_top(app, docname, source):
     if mark and docname.startswith("gallery/"):
         name = docname.rpartition("/")[2]
         links = f":download:`Script <{name}.py>` · :download:`Notebook <{name}.ipynb>`"
-        source[0] = re.sub(r"\n=+\n", rf"\g<0>\n{links}\n\n.. autolink-skip:: file\n", NOTE.sub("", text), count=1)
+        text = re.sub(r"\n=+\n", rf"\g<0>\n{links}\n\n.. autolink-skip:: file\n", NOTE.sub("", text), count=1)
+        source[0] = f":html_theme.sidebar_secondary.remove:\n{text}"
 
 
 def draw_guides(app):
