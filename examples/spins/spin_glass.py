@@ -36,7 +36,7 @@ for name in ("icm", "annealing", "ils", "trws", "exact"):
     print(f"{name:10} energy of a spin {energy:.4f}   at least {least:7.4f}")
 
 # %%
-# **Where they differ.** Black lines are couplings that are not satisfied. Look at the
+# **Where they differ.** Orange lines are couplings that are not satisfied. Look at the
 # number of them: descent leaves some that a better assignment avoids. The background
 # shows spins relative to the ground state: regions that are flipped as a whole cost
 # little, and no single flip leads out of them.
@@ -50,6 +50,6 @@ for ax, name in zip(axes, ("icm", "ils", "exact"), strict=True):
         (y, x), (below, right) = divmod(i, size), divmod(j, size)
         middle, along = ((y + below) / 2, (x + right) / 2), (below - y, right - x)
         ys = [middle[0] - along[1] / 2, middle[0] + along[1] / 2]
-        ax.plot([middle[1] - along[0] / 2, middle[1] + along[0] / 2], ys, "k", lw=1.5)
+        ax.plot([middle[1] - along[0] / 2, middle[1] + along[0] / 2], ys, "C1", lw=1.5)
     ax.set(xticks=[], yticks=[], title=f"{name}: {wrong.sum()} not satisfied")
     ax.spines[:].set_visible(False)
