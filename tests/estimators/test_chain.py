@@ -459,6 +459,7 @@ def test_partial_fit():
     assert fitted.score(X, Y) > 0.8
     assert fitted.n_iter_ == 8 * 10
     refuses("a minibatch optimizer", crf(optimizer="lbfgs").partial_fit, X, Y)
+    refuses("l1: expected 0 for partial_fit", crf(l1=1.0).partial_fit, X, Y)
     refuses("n_total: expected a number of at least 40", crf().partial_fit, X, Y, n_total=39)
     refuses("classes", fitted.partial_fit, X, [["new"] * len(x) for x in X])
 

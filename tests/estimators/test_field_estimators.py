@@ -173,6 +173,14 @@ def test_they_are_losses_of_conditional_random_fields_too(loss):
     assert crf.score(X, Y) > 0.8
 
 
+def test_pieces_among_inputs_alone_are_constants():
+    X = np.array([[0, 0, 1, 0], [1, 2, 0, 0], [1, 1, 1, 1]])
+    one, other = (
+        ig.MRF(PAIRS, loss=loss, l2=0.1).fit(X, outputs=[True, False, False, False]) for loss in ("piecewise", "cl")
+    )
+    assert_allclose(one.theta_, other.theta_, atol=1e-4)
+
+
 def tied_ising(graph):
     """Return an Ising model with one field and one coupling."""
     spins = np.array([-1.0, 1.0])

@@ -60,8 +60,9 @@ def test_labels_that_were_never_seen(estimator):
         estimator.log_likelihood(X[:1], [["Q", "N"]])
     refuses(r"^Y\[0\]: expected 2 labels", estimator.log_likelihood, X[:1], [["D"]])
     refuses(r"^forced: expected labels among the 3 classes", estimator.predict, X[:1], forced=[["Q", "N"]])
+    refuses(r"^allowed: expected labels among the 3 classes", estimator.predict, X[:1], allowed=[[["D", "Q"], None]])
     with pytest.raises(ImpossibleEvidenceError, match="allowed and known labels"):
-        estimator.predict(X[:1], allowed=[[["Q"], None]])
+        estimator.predict(X[:1], allowed=[[[], None]])
 
 
 def test_rules_for_labels_that_are_misspelt(estimator):
@@ -76,6 +77,8 @@ def test_rules_for_labels_that_are_misspelt(estimator):
                 method(X, forbidden=[pair])
     with pytest.raises(InputError, match=f"^forced: {unknown}"):
         estimator.predict(X[:1], forced=[["D-Noun", None]])
+    with pytest.raises(InputError, match=f"^allowed: {unknown}"):
+        estimator.predict(X[:1], allowed=[[{"D-Noun", "N-noun"}, None]])
 
 
 def test_transition_features_are_named(estimator):

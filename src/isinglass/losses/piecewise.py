@@ -53,9 +53,8 @@ class Piecewise(Loss):
         total, slopes = np.zeros(graph.n_components, potentials.dtype), []
         for group, tables, ids in zip(graph.groups, potentials.groups, potentials.table_ids, strict=True):
             flat = tables.reshape(len(tables), group.table_size)[ids]
-            weight = np.where((y[group.scopes] >= 0).all(axis=1), weights[group.scopes].mean(axis=1), 0.0)
-            if not group.arity:
-                weight = np.zeros(len(group))
+            mean = weights[group.scopes].sum(axis=1) / max(group.arity, 1)  # a constant has weight zero
+            weight = np.where((y[group.scopes] >= 0).all(axis=1), mean, 0.0)
             value, bars = _terms(flat, np.where(weight > 0, table_entries(group, y), 0), weight)
             total += sum_at(graph.factor_component[group.factors], value, graph.n_components)
             slopes.append(bars.reshape(len(group), *group.shape))

@@ -90,7 +90,6 @@ def constraints(
 
 def _allowed(allowed: Any, classes: list[Any], offsets: IntArray) -> Mask:
     """Return which labels each token may have."""
-    places = {label: i for i, label in enumerate(classes)}
     flat = flat_labels(allowed, offsets, "allowed")
     mask = np.ones((len(flat), len(classes)), np.bool_)
     for t, labels in enumerate(flat):
@@ -99,5 +98,5 @@ def _allowed(allowed: Any, classes: list[Any], offsets: IntArray) -> Mask:
         if not isinstance(labels, list | tuple | set | frozenset):
             raise InputError("allowed", "for each token a collection of labels, or None", f"{labels!r:.60}")
         mask[t] = False
-        mask[t, [places[label] for label in labels if label in places]] = True
+        mask[t, codes_of(list(labels), classes, "allowed")] = True
     return mask

@@ -218,6 +218,9 @@ def minibatch_choices(crf: Any) -> Choices:
     """Check every parameter; where no optimizer is chosen, and no other suits the loss, it is AdaGrad."""
     chosen = chain_choices(crf)
     if chosen.suited and not chosen.optimizer.minibatch:
+        require(
+            crf.l1 == 0, "l1", "0 for partial_fit, whose steps have no such penalty", f"{crf.l1!r}", "use l2 or fit"
+        )
         return replace(chosen, optimizer=AdaGrad(RATE, random_state=0))
     return chosen
 
