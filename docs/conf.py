@@ -69,7 +69,7 @@ html_favicon = "_static/logo.svg"
 html_copy_source = False
 html_sidebars = {"index": [], "tutorial": []}
 html_theme_options = {
-    "logo": {"image_light": "_static/logo.svg", "image_dark": "_static/logo.svg", "text": "Isinglass"},
+    "logo": dict.fromkeys(("image_light", "image_dark"), "_static/logo.svg") | {"text": html_title, "alt_text": "Home"},
     "navbar_align": "left",
     "show_toc_level": 2,
     "secondary_sidebar_items": ["page-toc"],
