@@ -93,6 +93,17 @@ def test_what_has_a_minimum_converges_and_nothing_else_does(kind, loss):
         assert not crf.converged_ or np.abs(crf.theta_).max() < 10
 
 
+def test_an_objective_that_ends_at_zero_has_no_minimum_there():
+    """A step so long that nothing is left of a likelihood; at the zero of a hinge the gradient is exactly zero."""
+    X, y = np.array([[-300.0], [-200.0], [100.0]]), np.array([[0], [0], [1]])
+    for loss, converged in (("cl", False), ("margin", True)):
+        options = {"loss": loss, "inference": "exact", "gradient": "envelope", "optimizer": "lbfgs", "l2": 0.0}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ig.ConvergenceWarning)
+            crf = ig.MultiLabelCRF(**options).fit(X, y)
+        assert (crf.objective_ < 1e-15, crf.converged_) == (True, converged), (loss, crf.message_)
+
+
 @pytest.mark.parametrize("optimizer", ["steepest", "owlqn"])
 def test_every_optimizer_says_so(optimizer):
     options = {"l1": 0.0} if optimizer == "owlqn" else {}

@@ -175,7 +175,7 @@ class Descent(Optimizer[D], Generic[D]):
         x, slope, rounding = state.x, self.steepest(state), ROUNDING * max(1.0, abs(state.value))
         x = np.where((np.asarray(getattr(f.f, "l2", 0.0)) > 0) | self.penalised(x), 0.0, x)
         size = float(np.abs(x).max(initial=0.0))
-        grows = (np.abs(x) > SMALL * size) & (norm(slope) * size > rounding)  # else it is a minimum to all digits
+        grows = (np.abs(x) > SMALL * size) & slope.any()  # else it is a minimum to all digits, as of a hinge
         for _ in range(ROUNDS):
             if not grows.any():
                 break
