@@ -45,7 +45,7 @@ WRONG = {
     ),
     "one word for all labels": (on_grid(Y=np.full(Y.shape, "y")), "Y", "None is"),
     "fractions for labels": (on_grid(Y=Y + 0.5), "Y", "np.unique(Y, return_inverse=True)"),
-    "labels that are nan": (on_grid(Y=np.where(Y, np.nan, Y)), "Y", "np.unique(Y, return_inverse=True)"),
+    "labels that are nan": (on_grid(Y=np.where(Y, np.nan, Y)), "Y", "put -1 where it is not observed"),
     "labels beyond an int64": (on_grid(Y=np.where(Y, np.uint64(2**64 - 1), np.uint64(0))), "Y", "18446744073709551615"),
     "masked features": (on_grid(MASKED), "X", "fill in or drop masked values"),
     "masked features in a list": (on_grid(list(MASKED), list(Y)), "X[0]", "masked"),

@@ -48,7 +48,13 @@ from isinglass.inference.algorithm import threaded
 from isinglass.learning.combinations import require_valid
 from isinglass.learning.markov import Copies, Method, Samples, TermCounts, make_method
 from isinglass.learning.markov.data import Categories, decode, encode, is_table, read_table
-from isinglass.learning.markov.frames import frame_graph, is_frame, refuse_unused_counts, refuse_weights
+from isinglass.learning.markov.frames import (
+    frame_graph,
+    is_frame,
+    refuse_unused_counts,
+    refuse_weights,
+    require_same_rows,
+)
 from isinglass.learning.markov.likelihood.maximum import random_start
 from isinglass.learning.markov.objective import with_zeros
 from isinglass.learning.markov.priors import Penalties, Prior, make_prior
@@ -484,6 +490,7 @@ class MRF(Statistics):
     def _samples(self, model: Model, X: Any, sample_weight: Any) -> tuple[Samples, Categories | None]:
         if X is None:
             raise InputError("X", "samples, or counts=", "nothing")
+        require_same_rows(X, sample_weight)
         states, categories = encode(X, model.graph)
         if np.asarray(X).dtype.kind in "iu" and not isinstance(X, np.ma.MaskedArray):  # else -1 is our own mark
             refuse_spins(states, "X")

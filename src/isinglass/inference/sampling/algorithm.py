@@ -183,7 +183,7 @@ class MonteCarlo(Algorithm):
                 "visited, so they may have missed a mode; raise chains and sweeps, or use a sampler that mixes better"
             )
         return (
-            f"R-hat is {info.r_hat:.3g} (needed: below {R_HAT}) and the effective sample size {info.ess:.0f} (needed: "
+            f"R-hat is {info.r_hat:.4g} (needed: below {R_HAT}) and the effective sample size {info.ess:.0f} (needed: "
             f"{ESS}); raise sweeps, go on with init=, or use a sampler that mixes better"
         )
 

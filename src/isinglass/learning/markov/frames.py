@@ -125,6 +125,17 @@ def refuse_weights(frame: Any, sample_weight: Any) -> None:
         raise InputError("X", "columns that are all variables", got, f"X.drop(columns={name!r})")
 
 
+def require_same_rows(frame: Any, sample_weight: Any) -> None:
+    """Refuse weights with an index of rows that is not that of the frame: they would go to other rows."""
+    rows: Any = getattr(frame, "index", None)
+    given: Any = getattr(sample_weight, "index", None)
+    if is_frame(frame) and hasattr(rows, "equals") and hasattr(given, "equals") and not rows.equals(given):
+        remedy = (
+            "sample_weight.loc[X.index] puts them in the order of X; sample_weight.to_numpy() takes them as they are"
+        )
+        raise InputError("sample_weight", "the index of X", "another index", remedy)
+
+
 def frame_values(frame: Any, names: Names | None) -> Array:
     """Return the values of a frame as objects (samples, variables); columns in the order of the names."""
     columns = columns_of(frame)

@@ -18,6 +18,7 @@ from isinglass.validation import array_of, bytes_text, items, real_numbers, to_i
 
 FILLED = "use .filled(-1): -1 is not observed"
 NUMBERED = "number the labels from 0 on, e.g. with np.unique(Y, return_inverse=True)"
+UNOBSERVED = "NaN is no label: put -1 where it is not observed, e.g. np.where(np.isnan(Y), -1, Y).astype(int)"
 MOST = int(np.iinfo(np.int64).max)
 
 
@@ -49,7 +50,9 @@ def checked_labels(values: Any, shape: tuple[int, ...], argument: str) -> IntArr
     if array.dtype.kind == "b":
         array = array.astype(np.int64)
     if array.dtype.kind not in "iu" and array.size:
-        raise InputError(argument, "integer labels", f"dtype {array.dtype}", to_integers(array, NUMBERED))
+        holes = array.dtype.kind == "f" and bool(np.isnan(array).any())
+        remedy = UNOBSERVED if holes else to_integers(array, NUMBERED)
+        raise InputError(argument, "integer labels", f"dtype {array.dtype}" + ", with NaN" * holes, remedy)
     remedy = "give each variable of an example a label (-1: not observed)"
     require(array.shape == shape, argument, expected, f"shape {array.shape}", remedy)
     if array.dtype.kind == "u" and array.size and int(array.max()) > MOST:
