@@ -156,7 +156,7 @@ def test_the_column_of_weights_is_no_variable() -> None:
     people = cells.loc[cells.index.repeat(frame["Freq"])]
     counted, single = (ig.MRF(edges=[("a",)], method="ipf") for _ in range(2))
     counted.fit(cells, sample_weight=frame["Freq"])
-    with pytest.raises(ig.InputError, match="expected the index of X, got another index; sample_weight.loc"):
+    with pytest.raises(ig.InputError, match=r"expected the index of X, got another index; sample_weight\.loc"):
         counted.fit(cells, sample_weight=frame["Freq"].iloc[::-1])
     assert counted.deviance() == pytest.approx(single.fit(people).deviance())
 

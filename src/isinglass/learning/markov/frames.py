@@ -130,9 +130,7 @@ def require_same_rows(frame: Any, sample_weight: Any) -> None:
     rows: Any = getattr(frame, "index", None)
     given: Any = getattr(sample_weight, "index", None)
     if is_frame(frame) and hasattr(rows, "equals") and hasattr(given, "equals") and not rows.equals(given):
-        remedy = (
-            "sample_weight.loc[X.index] puts them in the order of X; sample_weight.to_numpy() takes them as they are"
-        )
+        remedy = "sample_weight.loc[X.index] has the order of X; sample_weight.to_numpy() goes by place"
         raise InputError("sample_weight", "the index of X", "another index", remedy)
 
 

@@ -32,7 +32,7 @@ from isinglass.runtime.blas import one_blas_thread
 from isinglass.typing import FloatArray, IntArray, Mask
 
 MOST_CELLS = 20_000  # of tables that are looked at
-MOST_COLUMNS = 600  # of their features, so that it takes less than a second
+MOST_COLUMNS = 600  # of their features; at both limits the programs take some fifteen seconds
 ROUNDING = 1e-9
 GAIN = 1e-6  # a smaller g(x) . y is zero
 
