@@ -24,6 +24,7 @@ from isinglass.learning.optimizers import (
     Pegasos,
 )
 from isinglass.learning.optimizers.max_margin.simplex import maximise_on_simplex
+from isinglass.losses.hinge import violations
 from isinglass.models import graph_model
 from isinglass.testing.solver_suite import checked
 
@@ -133,6 +134,26 @@ def test_cccp_decreases_at_every_step(name, inner):
     if name != "perceptron":
         assert crf.objective_ < f(np.zeros(f.size))[0]
         assert (f.completed(crf.theta_)(crf.theta_)[0] - crf.objective_) == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize(("edges", "cost"), [([], "hamming"), (TRIANGLE, [[0.0, 3.0], [0.0, 0.0]])])
+@pytest.mark.filterwarnings("ignore::isinglass.ConvergenceWarning")
+def test_frank_wolfe_looks_at_few_labellings_without_a_search(edges, cost, monkeypatch):
+    """One search for all examples at each pass, and the steps are those of a search for each example."""
+    rng = np.random.default_rng(0)
+    X = [(rng.normal(size=(n, 2)), [e for e in edges if max(e) < n]) for n in (1, 2, 3, 3) * 3]
+    Y, weights = [rng.integers(0, 2, len(x)) for x, _ in X], rng.uniform(0.5, 2.0, len(X))
+    found, searches, search = [], [], violations.map_assignment
+    monkeypatch.setattr(violations, "map_assignment", lambda *given: searches.append(0) or search(*given))
+    for solver in ("exact", "brute"):
+        searches.clear()
+        crf = ig.GraphCRF(loss=ig.losses.Margin(cost, solver), l2=L2, optimizer=BlockFrankWolfe(tol=0, max_iter=5))
+        crf.fit(X, Y, sample_weight=weights)
+        found.append((crf, len(searches)))
+    (fast, few), (slow, many) = found
+    assert few <= 7 < 60 <= many
+    assert_allclose(fast.theta_, slow.theta_, rtol=1e-9, atol=1e-12)
+    assert fast.message_ == slow.message_
 
 
 @pytest.mark.long

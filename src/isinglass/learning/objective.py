@@ -102,6 +102,16 @@ class Objective:
         by_stage = [self.model.transpose([group[t] for group in found.groups]) for t in range(self.stages)]
         return found.value, np.concatenate(by_stage)
 
+    def planes(self) -> tuple[FloatArray, FloatArray] | None:
+        """Return the values at zero and the slopes of planes whose maximum is the loss, where these are few."""
+        zero = np.zeros(self.size)
+        if not isinstance(self.loss, HingeLoss) or self.model.inference_parameters(zero):
+            return None
+        if (found := self.loss.of_each_labelling(self._problem(zero)[0])) is None:
+            return None
+        values = np.concatenate([one.value for one in found])
+        return values, np.array([self.model.transpose(one.groups) for one in found])
+
     def hessian_product(self, theta: FloatArray, v: FloatArray) -> FloatArray:
         """Return the Hessian of the sum of all losses, without penalties, times a vector.
 

@@ -10,6 +10,7 @@ The loss is then convex, at least L, and equal to L where h is the best completi
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 
 import numpy as np
@@ -22,11 +23,13 @@ from isinglass.inference.algorithm import Algorithm
 from isinglass.inference.map.solver import Solver
 from isinglass.inference.result import Info
 from isinglass.losses.costs import F1, HAMMING, Costs, additive, costs_of
-from isinglass.losses.hinge.violations import Violation, best_assignment, info_of
+from isinglass.losses.hinge.violations import Assigned, Violation, best_assignment, component_costs, info_of
 from isinglass.losses.loss import CostTables, Differentiate, Evaluation, Loss, LossProblem
 from isinglass.losses.observed import checked_labels, component_weights, known_states
 from isinglass.potentials import Potentials
 from isinglass.typing import IntArray
+
+FEW = 16  # labellings of an example that are looked at one by one
 
 
 class HingeLoss(Loss):
@@ -79,6 +82,25 @@ class HingeLoss(Loss):
             raise MemoryLimitError(f"{error}; {remedy}") from None
         value = found.compared(potentials, right, costs.weights)
         return Evaluation(value.value, value.groups, infos + value.infos)
+
+    def of_each_labelling(self, problem: LossProblem) -> list[Evaluation] | None:
+        """Return the loss if each labelling in turn were the best, for one example with few of them; else None.
+
+        The tables are zero, so that each is a plane, and the loss of other tables is the largest of all planes.
+        """
+        potentials = problem.shared(self.name)
+        graph, right = potentials.graph, np.asarray(problem.labels)
+        exact = self.solver == "exact" and not (self.by_slack or self.by_counts or getattr(self, "relaxed", False))
+        known = bool((right >= 0).all()) and not any(tables.any() for tables in potentials.groups)
+        if not (exact and known and graph.n_components == 1 and math.prod(graph.cards.tolist()) <= FEW):
+            return None
+        costs = self.costs(graph, problem)
+        found = []
+        for labelling in np.ndindex(*graph.cards.tolist()):
+            states = np.array(labelling)
+            paid = component_costs(graph, costs.states, states)
+            found.append(Assigned(states, paid, np.ones(1), ()).compared(potentials, right, costs.weights))
+        return found
 
     def completed(self, potentials: Potentials, labels: ArrayLike) -> tuple[IntArray, tuple[Info, ...]]:
         """Return the labels, with the best states where they are hidden, and how these were found."""
