@@ -334,6 +334,7 @@ SAMPLES = [[0, 0, 0, 0], [1, 1, 1, 1]]
         ({"method": "ipf", "l2": 1.0}, SAMPLES, "l2: expected 0 for method='ipf'"),
         ({"method": "ipf", "tied": True}, SAMPLES, "graph: expected a graph, with a table for each factor"),
         ({"method": "ipf", "optimizer": "owlqn"}, SAMPLES, "an update of its own"),
+        ({"method": "viterbi"}, SAMPLES, "got 'viterbi'; it is a loss: use loss='viterbi', and outputs= in fit"),
         ({"method": "ipf", "prior": "laplace"}, SAMPLES, "no Laplace prior"),
         ({"method": "em", "prior": "dirichle"}, SAMPLES, "did you mean 'dirichlet'"),
         ({"prior": "gaussian", "l2": 1.0}, SAMPLES, "l2: expected 0 if a prior is given"),

@@ -325,6 +325,7 @@ def test_samples_that_do_not_determine_a_model():
         (lambda X: ig.GaussianMRF([(), (0,)], "directed").fit(X), "dag"),
         (lambda X: ig.GaussianMRF(method="lass").fit(X), "method"),
         (lambda X: ig.GaussianMRF(method="lasso", alpha=-1).fit(X), "alpha"),
+        *((lambda X, m=m: ig.GaussianMRF(RING, m, alpha=0.3).fit(X), "alpha") for m in ("ipf", "covariance")),
         (lambda X: ig.GaussianMRF(tol=0).fit(X), "tol"),
         (lambda X: ig.GaussianMRF(max_iter=0).fit(X), "max_iter"),
         (lambda X: ig.GaussianMRF().fit(X, sample_weight=np.zeros(len(X))), "sample_weight"),

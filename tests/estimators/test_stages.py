@@ -246,6 +246,27 @@ def test_a_warm_start_is_that_of_the_first_stage():
     assert crf.fit(X, Y).theta_.tobytes() == first.theta_.tobytes()
 
 
+def test_a_stage_that_stops_at_a_jump_names_what_goes_on():
+    """Twelve rings of ten nodes, each with a run of one to four positives."""
+    rng = np.random.default_rng(2)
+    ring, X, Y = [(i, (i + 1) % 10) for i in range(10)], [], []
+    for _ in range(12):
+        y = np.zeros(10, int)
+        y[(rng.integers(10) + np.arange(rng.integers(1, 5))) % 10] = 1
+        X.append((np.c_[1.5 * y + rng.standard_t(1.5, size=10), np.ones(10)], ring))
+        Y.append(y)
+    half, pure = ig.losses.hybrids("f1", "mse", weights=(0.5, 1))
+    crf = ig.GraphCRF(iterations=3, decoder="f1", stages=[half, pure], max_iter=5, l2=0.01)
+    with pytest.warns(ig.ConvergenceWarning, match="the loss jumps .* optimizer='adam' goes on across jumps"):
+        crf.fit(X, Y)
+    on = ig.GraphCRF(**crf.get_params()).set_params(stages=[half, {"loss": pure, "optimizer": "adam"}])
+    with pytest.warns(ig.ConvergenceWarning, match="max_iter|5 epochs"):
+        on.fit(X, Y)
+    assert on.n_iter_ == 60 > crf.n_iter_
+    assert on.objective_ < crf.objective_
+    assert [half.for_decoder(ig.decoding.F1(form)).jumps for form in ("independent", "even-split")] == [True, False]
+
+
 def test_what_is_printed(capsys):
     X, Y = images()
     grid(stages=[SHORT, {"loss": "ucl", "verbose": False}], verbose=True).fit(X, Y)

@@ -56,6 +56,11 @@ class Decoder(ABC):
     name: ClassVar[str]
     facts: ClassVar[DecoderFacts]
 
+    @property
+    def jumps(self) -> bool:
+        """Whether the relaxed version jumps where the decision changes."""
+        return False
+
     @abstractmethod
     def __call__(self, given: Result | Potentials, outputs: ArrayLike | None = None) -> Array | VariableBeliefs:
         """Return a decision for each variable: states, an int array (variables,), unless the facts say otherwise.

@@ -120,6 +120,11 @@ class F1(Decoder):
             chosen = [mine[:k] for mine, k in zip(ranked, counts.tolist(), strict=True)]
         return _states(graph, mask, chosen, beliefs, self.positive)
 
+    @property
+    def jumps(self) -> bool:
+        """Whether the relaxed version jumps, where the number of positives changes."""
+        return self.form == "independent"
+
     def relaxed(self, result: Result, outputs: ArrayLike | None = None, temperature: float = 1.0) -> Relaxed:
         """Return the relaxed decisions."""
         if self._form() == "exact":

@@ -236,6 +236,11 @@ class Loss(ABC):
         """The decoder of predictions where none is chosen, of losses that fit it alone and no beliefs; else None."""
         return None
 
+    @property
+    def jumps(self) -> bool:
+        """Whether it is not continuous, by its decoder."""
+        return False
+
     def used(self, labels: IntArray, scopes: Sequence[IntArray]) -> Mask:
         """Tell which observed labels (-1: not observed) have a term, given the scopes of several variables."""
         return np.asarray(labels >= 0)

@@ -230,6 +230,9 @@ class GaussianMRF(Estimator):
         positive(self._tolerance(), "tol")
         whole_number(self.max_iter, "max_iter", 1)
         number(self.alpha, "alpha", 0, math.inf)
+        if self.method != "lasso" and self.alpha != type(self).alpha:
+            expected = f"the default for method={self.method!r}, which has no penalty"
+            raise InputError("alpha", expected, f"{self.alpha!r:.40}", "leave it out, or use method='lasso'")
         if self.method == "lasso" and self.graph is not None:
             raise InputError("graph", "None for method='lasso', which finds the graph", type(self.graph).__name__)
 

@@ -13,11 +13,11 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from isinglass.errors import InputError
+from isinglass.errors import InputError, UnknownNameError
 from isinglass.learning.markov.objective import MarkovObjective, Task
 from isinglass.learning.markov.samples import TermCounts
 from isinglass.learning.optimizers import Optimizer
-from isinglass.losses import Likelihood, Loss
+from isinglass.losses import LOSSES, Likelihood, Loss
 from isinglass.registry import Registry, choose, require_declared
 from isinglass.typing import FloatArray
 
@@ -138,4 +138,7 @@ def make_method(method: str | Method, **options: object) -> Method:
     >>> make_method("ml").facts.consistent
     True
     """
+    if isinstance(method, str) and method in LOSSES and method not in METHODS:
+        remedy = f"it is a loss: use loss={method!r}, and outputs= in fit"
+        raise UnknownNameError("method", f"one of {', '.join(map(repr, METHODS))}", repr(method), remedy)
     return choose(METHODS, Method, method, options, "ml")  # type: ignore[type-abstract]

@@ -33,6 +33,11 @@ JUMPS = (
     "parameters change, and so the objective jumps; use damping (an option of the inference), 'trw' or 'convex', exact "
     "inference, or a fixed number of iterations (iterations=)"
 )
+DECISIONS_JUMP = (
+    "the line search found no better point: the loss jumps where its decoder decides otherwise ('f1': where the number "
+    "of positives changes); optimizer='adam' goes on across jumps, for all stages or for one, {'loss': ..., "
+    "'optimizer': 'adam'}; compare objective_, which may be higher"
+)
 _KEPT = 256  # compiled minibatches
 _MEMORY = "memory."
 _PAUSE = 1.0  # seconds between two checkpoints of minibatches, of which a run may have many thousands
@@ -63,7 +68,9 @@ def train(problem: TrainingProblem, start: FloatArray, estimator: Any, stage: in
     finally:
         if monitor.journal is not None:
             monitor.journal.finish()
-    if found.message == NO_STEP and (name := approximate_inference(problem)) is not None:
+    if found.message == NO_STEP and problem.chosen.loss.jumps:
+        found = replace(found, message=DECISIONS_JUMP)
+    elif found.message == NO_STEP and (name := approximate_inference(problem)) is not None:
         found = replace(found, message=JUMPS.format(name=name))
     return monitor.best_of(found)
 

@@ -79,6 +79,11 @@ class DecodedLoss(BeliefLoss):
     def task(self, decided: Decided) -> tuple[Array, Array]:
         """Return the loss of each example (components,), and its derivatives by the shares, flat."""
 
+    @property
+    def jumps(self) -> bool:
+        """Whether it jumps where its decoder does."""
+        return (self.own_decoder() if self.decoder is None else make_decoder(self.decoder)).jumps
+
     def own_decoder(self) -> Decoder:
         """Return the decoder of least expected loss."""
         return make_decoder(self.matched)

@@ -80,6 +80,12 @@ class Hybrid(BeliefLoss):
         """Both losses."""
         return make(self.task), make(self.smooth)
 
+    @property
+    def jumps(self) -> bool:
+        """Whether one of the losses that count does."""
+        shares = self._share(), 1 - self._share()
+        return any(loss.jumps for loss, share in zip(self.parts, shares, strict=True) if share)
+
     def for_decoder(self, decoder: Decoder) -> Hybrid:
         """Return the mixture behind a decoder; the smooth part keeps its own, or has the one that matches it."""
         return replace(self, task=make(self.task).for_decoder(decoder))
