@@ -15,7 +15,7 @@ from isinglass.learning.markov.priors import Penalties, parameter_groups
 from isinglass.learning.optimizers import FixedPoint, Optimizer, Proximal, Sgd, make_optimizer
 from isinglass.learning.optimizers.descent import Descent
 from isinglass.learning.optimizers.stochastic.minibatch import MiniBatch
-from isinglass.learning.training.choices import AUTOMATIC
+from isinglass.learning.training.choices import AUTOMATIC, refuse_tol
 from isinglass.models import Model
 from isinglass.typing import Mask
 
@@ -33,9 +33,8 @@ def refuse_unused(mrf: Any, method: Method) -> None:
     if not method.facts.log_z and rule(mrf.gradient).name != "envelope":
         expected = f"the default for method={method.name!r}, which differentiates no inference"
         raise InputError("gradient", expected, f"{mrf.gradient!r:.40}", "leave it out")
-    if method.facts.sampled and isinstance(mrf.optimizer, str) and mrf.tol != type(mrf).tol:
-        expected = f"the default for method={method.name!r}, which makes max_iter steps"
-        raise InputError("tol", expected, f"{mrf.tol!r:.40}", "leave it out")
+    if method.facts.sampled:
+        refuse_tol(mrf, f"method={method.name!r}")
 
 
 def optimizer_for(mrf: Any, method: Method, given: Optimizer[Any], penalties: Penalties) -> Optimizer[Any]:

@@ -328,10 +328,18 @@ def for_estimates(estimator: Any, loss: losses.Loss, given: Optimizer[Any]) -> O
     if not isinstance(given, MiniBatch):
         expected = f"one for gradients that are estimates, with loss {loss.name!r}, and no l1"
         raise InputError("optimizer", expected, f"{given.name!r}", "use 'sgd', 'adagrad' or 'adam'")
+    refuse_tol(estimator, f"loss {loss.name!r}")
     if not named:
         return given
     steps = replace(given, tol=0.0)
     return replace(steps, averaging=True, burn_in=steps.epochs // 4) if loss.facts.averaged else steps
+
+
+def refuse_tol(estimator: Any, what: str) -> None:
+    """Refuse a tolerance where gradients are estimates, and all steps are made."""
+    if isinstance(estimator.optimizer, str) and estimator.tol != type(estimator).tol:
+        expected = f"the default for {what}, which makes max_iter steps"
+        raise InputError("tol", expected, f"{estimator.tol!r:.40}", "leave it out")
 
 
 def with_penalty(optimizer: Optimizer[Any], l2: float | FloatArray) -> Optimizer[Any]:

@@ -169,7 +169,7 @@ class BlockFrankWolfe(ExampleOptimizer[FrankWolfeState]):
 
 def _sweep_of(f: object) -> Sweep | None:
     """Return the function's own pass over its examples, if it has one."""
-    return f.sweep if isinstance(f, Sweeping) and f.sweeps else None
+    return f.sweep if getattr(f, "sweeps", False) and isinstance(f, Sweeping) else None
 
 
 def _move(
