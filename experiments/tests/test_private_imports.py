@@ -9,8 +9,8 @@ from pathlib import Path
 import isinglass as ig
 
 ROOT = Path(__file__).parents[1]
-REFERENCE = (ROOT.parent / "docs" / "reference.md").read_text()
-DOCUMENTED = set(re.findall(r"^::: (isinglass\.\S+)$", REFERENCE, re.MULTILINE))
+TOPICS = "".join(path.read_text() for path in (ROOT.parent / "docs" / "reference").glob("*.rst"))
+DOCUMENTED = set(re.findall(r"^(?:   ~|\.\. auto\w+:: )(isinglass\.\S+)$", TOPICS, re.MULTILINE))
 
 
 def is_public(module, name):

@@ -98,7 +98,7 @@ def test_the_reference_moves_along_with_strong_couplings():
     p = ig.models.Ising(ig.grid_graph(4, 4, 2)).potentials(coupling=0.35, field=0.1)
     X = ig.sample(p, 1000, random_state=0)
     options = {"graph": ig.models.Ising(p.graph), "X": X, "tied": True}
-    truth, mrf = fitted("ml", **options), fitted(ImportanceLikelihood(samples=24_000), **options)
+    truth, mrf = fitted("ml", **options), fitted(ImportanceLikelihood(samples=40_000), **options)
     assert mrf.report_["resampled"] > 0
     assert mrf.converged_
     assert (np.abs(mrf.theta_ - truth.theta_) < 4 * mrf.report_["stderr"]).all()

@@ -72,7 +72,7 @@ def test_wrong_input():
         refuses(r"(field|coupling): expected numbers up to 1e\+300", Potts(ig.grid_graph(2, 2, 3)).potentials, **huge)
     refuses("graph: expected a FactorGraph, or a Model", ig.MRF(3).fit, [[0]])
     with pytest.raises(ig.InputError, match="pickle the estimator"):
-        ig.MRF(Ising(ig.chain_graph(2, 2))).fit([[0, 1], [1, 1], [1, 0]]).save("nowhere.npz")
+        ig.MRF(Ising(ig.chain_graph(2, 2))).fit([[0, 0], [0, 1], [1, 1], [1, 0]]).save("nowhere.npz")
 
 
 def test_fields_are_counted_once_and_couplings_go_by_factor():

@@ -367,7 +367,10 @@ class MRF(Statistics):
         return problem
 
     def _judged(self, found: OptimResult) -> OptimResult:
-        """Say that the likelihood has no maximum, or that this was not decided."""
+        """Say what speaks against a result: errors of sampling, no maximum, or that its existence was not decided."""
+        if doubt := self.report_.get("doubt"):
+            text = str(doubt) if found.converged else f"{found.message}; {doubt}"
+            found = replace(found, converged=False, message=text)
         known = self._existence
         if known is None or found.message.startswith(ENDS_ALL):
             return found
@@ -405,7 +408,6 @@ class MRF(Statistics):
         self._samples_ = problem.samples
         self._set(problem.model, objective.zeros)
         self.report_ = objective.report(self.theta_)
-        self.converged_ = self.converged_ and bool(self.report_.get("reliable", True))
 
     def _set(self, model: Model, zeros: tuple[Mask, ...] | None) -> None:
         self.model_, self.zeros_, self.graph_ = model, zeros, model.graph

@@ -26,7 +26,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from isinglass.errors import InputError, warn_of_convergence
+from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference.importance.sampling import ImportanceSampling
 from isinglass.inference.importance.weighted import LEAST_SIZE, LogMean, log_mean, normalised
@@ -178,9 +178,9 @@ class ImportanceObjective(MarkovObjective):
             more = f"raise samples, about to {len(weights) * ratio**2:.2g}"
             complaint = f"sampling leaves {ratio:.2g} times the statistical error in the parameters; {more}"
         if complaint:
-            warn_of_convergence(f"importance: {complaint}, or use method='sml'", stacklevel=3)
+            complaint = f"importance: {complaint}, or use method='sml'"
         known = {"log_z": found.value, "ess": found.ess, "resampled": self.iterations}
-        return {**known, "stderr": errors, "reliable": not complaint}
+        return {**known, "stderr": errors, "doubt": complaint}
 
     def _errors(self, reference: _Reference, weights: FloatArray) -> tuple[FloatArray | None, float]:
         """Return the standard errors of sampling of all parameters, and their size in those of the data, H^-1 / W.
@@ -214,7 +214,7 @@ class ImportanceLikelihood(RemovedOptions, Method):
 
     `report_` of the estimator then has "log_z"; the effective size of the weights, "ess"; how often new draws were
     made, "resampled"; and the standard errors "stderr" that sampling leaves in the parameters. Where these are larger
-    than the statistical errors of the data, or log Z is unknown, "reliable" is False, and `converged_`, too.
+    than the statistical errors of the data, or log Z is unknown, "doubt" says so, and `converged_` is False.
 
     Parameters
     ----------
