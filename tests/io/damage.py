@@ -178,6 +178,7 @@ def other_header(member: bytes, rng: random.Random) -> bytes:
 
 def texts(folder: Path) -> Iterator[tuple[Path, Callable[[Path], object]]]:
     """Yield a whole file of each text format, with what reads it."""
+    sys.path.append(str(Path(__file__).parents[1]))
     from test_io_fuzz import FORMATS
 
     for name, (read, data, _) in FORMATS.items():

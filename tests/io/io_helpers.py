@@ -64,5 +64,5 @@ def one_line(error) -> str:
     """The message of an error, which must be one printable line."""
     text = str(error)
     assert text.isprintable(), text
-    assert 0 < len(text) < 400
+    assert 0 < len(text) < 400 + len(getattr(error, "file", ""))
     return text

@@ -42,11 +42,14 @@ class Estimates:
     errors : array (replicates, numbers) or None
         Their standard errors, if the algorithm reports them.
     truth : array (numbers,)
+    drawn : array (replicates, numbers) or None
+        The part of `errors` that the draws alone show, where they have another one, for what was not drawn.
     """
 
     values: FloatArray
     errors: FloatArray | None
     truth: FloatArray
+    drawn: FloatArray | None = None
 
     def check(self, what: str) -> None:
         """Check the mean and the reported standard errors."""
@@ -80,10 +83,11 @@ class Estimates:
         assert self.errors is not None
         freedom = len(self.values) - 1
         found, reported = self.values.var(axis=0, ddof=1), (self.errors**2).mean(axis=0)
+        drawn = reported if self.drawn is None else (self.drawn**2).mean(axis=0)
         most = SLACK**2 * chi2.isf(ERROR_PROBABILITY / max(1, len(found)), freedom) / freedom
         least = chi2.ppf(ERROR_PROBABILITY, freedom) / freedom / SLACK**2
         assert (found <= most * reported + ROUNDING).all(), f"{what}: reported standard errors are too small"
-        assert found.sum() >= least * reported.sum() - ROUNDING, f"{what}: reported standard errors are too large"
+        assert found.sum() >= least * drawn.sum() - ROUNDING, f"{what}: reported standard errors are too large"
 
 
 def models() -> list[Potentials]:
@@ -124,7 +128,9 @@ def log_z_estimates(results: list[Result], truth: Result) -> list[Estimates]:
     """Collect the log Z of several runs, with their standard errors."""
     errors = [result.info.stderr for result in results]
     given = None if None in errors else np.array(errors, float)[:, None]
-    return [Estimates(np.array([[result.log_z] for result in results]), given, np.array([truth.log_z]))]
+    own = [result.info.details.get("stderr_of_weights") for result in results]
+    drawn = None if own[0] is None else np.array(own, float).reshape(len(own), 1)
+    return [Estimates(np.array([[result.log_z] for result in results]), given, np.array([truth.log_z]), drawn)]
 
 
 def frequencies(potentials: Potentials, draws: IntArray) -> FloatArray:

@@ -24,7 +24,7 @@ from isinglass.inference.importance.reference import Reference, Start
 from isinglass.inference.importance.weighted import LogZ, Weighted, WeightedStates, revive
 from isinglass.inference.sampling.chains import Chains, States
 from isinglass.potentials import Potentials
-from isinglass.typing import Array, FloatArray
+from isinglass.typing import Array, FloatArray, Mask
 from isinglass.validation import RandomState, generator, whole_number
 
 FLAT = 0.2
@@ -90,18 +90,24 @@ class ImportanceSampling(Weighted):
         """Draw from the proposal."""
         rng = generator(self.random_state)
         first = Path.of(potentials, Reference.of(potentials, self.proposal))
-        product = self.proposal != "uniform" and _couples(potentials) and not _couples(first.reference.potentials)
-        flat = round(FLAT * self.samples) if product else 0
-        paths = [(self.samples - flat, first)]
+        random = streams(potentials, rng)
+        states = first.reference.draw(self.samples, random)
+        coupled = _coupled(potentials) & ~_coupled(first.reference.potentials)
+        flat = round(FLAT * self.samples) if self.proposal != "uniform" and coupled.any() else 0
+        paths = [(first, np.where(coupled, 1 - flat / self.samples, 1.0))]
         if flat:
-            paths.append((flat, Path.of(potentials, Reference.of(potentials, "uniform"))))
-        draws = [path.reference.draw(n, streams(potentials, rng)) for n, path in paths]
-        chains = Chains.at(potentials, np.concatenate(draws), rng)
+            uniform = Path.of(potentials, Reference.of(potentials, "uniform"))
+            mixed = coupled[potentials.graph.variable_component]
+            states[-flat:, mixed] = uniform.reference.draw(flat, random)[:, mixed]
+            paths.append((uniform, np.where(coupled, flat / self.samples, 0.0)))
+        chains = Chains.at(potentials, states, rng)
 
         def log_weights(states: States) -> FloatArray:
-            each = [
-                path.log_ratio(states) + path.reference.log_z[:, None] - np.log(n / self.samples) for n, path in paths
-            ]
+            each = []
+            for path, share in paths:
+                log_share = np.log(np.where(share > 0, share, 1.0))
+                ratio = path.log_ratio(states) + (path.reference.log_z - log_share)[:, None]
+                each.append(np.where(share[:, None] > 0, ratio, np.inf))
             return np.asarray(-np.logaddexp.reduce(np.negative(each), axis=0))
 
         log_w = log_weights(chains.states)
@@ -109,5 +115,11 @@ class ImportanceSampling(Weighted):
         return WeightedStates(chains, log_w, log_weights), LogZ.mean(log_w), {"log_weights": log_w}
 
 
-def _couples(potentials: Potentials) -> bool:
-    return any(len(group) and group.arity > 1 for group in potentials.graph.groups)
+def _coupled(potentials: Potentials) -> Mask:
+    """Tell which components have factors of two or more variables."""
+    graph = potentials.graph
+    found = np.zeros(graph.n_components, np.bool_)
+    for group in graph.groups:
+        if group.arity > 1:
+            found[graph.factor_component[group.factors]] = True
+    return found

@@ -186,7 +186,7 @@ class Weighted(Algorithm):
             raise InputError("potentials", "real log tables", "complex ones", "samplers have no derivatives")
         found, log_z, details = self.weigh(potentials, progress)
         sampler, graph = GibbsSampler(potentials), potentials.graph
-        component = np.concatenate(belief_components(graph))
+        component, own = np.concatenate(belief_components(graph)), log_z.stderr
         others = settled(sampler, found.chains) if graph.n_components else found.chains.states[:, :0]
         beliefs, errors = weighted_beliefs(sampler, found.chains.states, normalised(found.log_weights))
         if found.log_weights_of is not None and graph.n_components:
@@ -202,6 +202,7 @@ class Weighted(Algorithm):
             "stderr_factors": errors[split:],
             "stderr_log_z": log_z.stderr,
             "ess_weights": log_z.ess,
+            "stderr_of_weights": own,
             "overlooked": missed.astype(np.float64),
         }
         good = log_z.reliable & ~missed
